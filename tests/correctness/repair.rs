@@ -129,6 +129,51 @@ fn one_port_loses_little_on_256_ranks() {
     }
 }
 
+/// Beyond 64 ranks only blocks that met failures move. The steps are those of the whole machine's schedule, and
+/// the volume is little more.
+#[test]
+fn large_machines_lose_little() {
+    for (whole, failed, ports) in [
+        ("torus:24x24", "/0,0+0", 4),
+        ("torus:24x24", "/5,7/5,8/line:3,0+1", 4),
+        ("torus:24x24", "/23,23", 1),
+        ("torus:8x8x10", "/line:0,1,2+2", 6),
+        ("torus:2x3x9x11", "/0,0,0,0+3/1,2,8,10", 8),
+        ("twisted-torus:16x32", "/0,0+1/3,4", 4),
+    ] {
+        let [whole, machine] =
+            [whole.to_owned(), whole.to_owned() + failed].map(|text| with_ports(&text, ports));
+        let settings = settings(&machine);
+        assert!(!settings.is_empty());
+        for setting in settings {
+            assert_eq!(setting["moved"], Setting::from("cut"));
+            let problem = problem(&machine, Collective::AllToAll, 6);
+            check_promises(&machine, find("repair").unwrap(), &problem, &setting, Method::Replay);
+            let own = setting.iter().filter_map(|(key, value)| {
+                Some((key.strip_prefix("of.")?.to_owned(), value.clone()))
+            });
+            let (steps, volume) = counted(&whole, "neighbour-rings", &own.collect()).unwrap();
+            let found = counted(&machine, "repair", &setting).unwrap();
+            println!(
+                "{failed} of {}: {found:?}, whole {steps}, {volume}",
+                whole.topology.short_form()
+            );
+            assert_eq!(found.0, steps, "{failed}");
+        }
+    }
+}
+
+/// Parts of blocks take other paths too, and arrive in one slot.
+#[test]
+fn parts_of_blocks_move() {
+    let machine = with_ports("torus:9x8x8/0,0,0+0/4,4,4", 6);
+    let problem = problem(&machine, Collective::AllToAll, 6);
+    let setting =
+        [("of", "neighbour-rings"), ("of.parts", "bytes"), ("moved", "cut"), ("on", "whole")];
+    let setting = setting.map(|(key, value)| (key.to_owned(), value.into())).into();
+    check_promises(&machine, find("repair").unwrap(), &problem, &setting, Method::Replay);
+}
+
 #[test]
 fn other_requests_are_refused() {
     let refused = |text: &str, setting: &[(&str, Setting)]| {
@@ -144,5 +189,18 @@ fn other_requests_are_refused() {
     assert!(refused("torus:4x4/0,0", &[("steps", 0.into())]).contains("from 1 to 4096"));
     let named = refused("torus:5x4/0,0", &[("of", "suh-shin".into())]);
     assert!(named.contains("of=suh-shin: requires"), "{named}");
-    assert!(refused("torus:32x32/0,0", &[]).contains("at most 512 ranks"));
+    assert!(refused("torus:32x32/0,0", &[]).contains("at most 512 ranks, or moved=cut"));
+    let cut = ("moved", "cut".into());
+    let differ = "all, as ranks of the schedule differ or copy blocks";
+    assert!(refused("torus:8x8/0,0", std::slice::from_ref(&cut)).contains(differ));
+    let mesh = [("of", "neighbour-rings".into()), cut.clone()];
+    assert!(refused("mesh:8x8/0,0", &mesh).contains(differ));
+    let rings = [("of", "neighbour-rings".into()), cut];
+    let most = "all, as more than 1048576 pieces of blocks are cut";
+    assert!(
+        refused("torus:40x40/line:0,0+0/line:0,9+0/line:0,19+0/line:0,29+0", &rings).contains(most)
+    );
+    // A ring with a failed link is a line, on which blocks go almost twice as far.
+    let far = "a machine on which all blocks arrive in at most 16 steps more";
+    assert!(refused("torus:80/7+0", &rings[..1]).contains(far));
 }

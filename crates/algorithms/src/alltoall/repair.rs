@@ -13,6 +13,10 @@
 //! the fewest messages are left out, and their blocks get other paths. So a schedule of single blocks
 //! becomes one of fewer startups.
 //!
+//! With `moved=cut` only blocks that were cut move. If each message takes one hop, they stay near their shortest
+//! routes. The result is the schedule of the whole machine with tables of these blocks ([`exceptions`]). So
+//! 4,096 ranks, which have 16 million blocks, take seconds.
+//!
 //! Claim: as many steps as are used, and in each the largest message. There is no link contention if the
 //! schedule has none, so one port is enough. On `torus:8x8` with a failed link and 1 port, `strided-rings`
 //! takes 14 steps and 137 blocks instead of 14 and 112. `tests/correctness/repair.rs` has other failures.
@@ -28,12 +32,14 @@ use std::sync::Arc;
 use topocoll_schedule::{Block, Message, Origin, Parameters, Part, Problem, Recorder, Schedule};
 use topocoll_topology::{Graph, Rank, Shape, Topology};
 
+use self::alike::translations;
 use self::connections::{Connection, Connections, NONE, Steps};
 use self::exceptions::{Excepted, Exceptions, Whole};
 use self::follow::Followed;
 use self::paths::{Near, Paths, Piece, reach_all};
 use super::coloured_rings::ColouredRings;
 use super::link_matchings::LinkMatchings;
+use super::neighbour_rings::NeighbourRings;
 use crate::front::front;
 use crate::{
     Algorithm, Catalogue, Claims, Info, NotApplicable, Parameter, Request, Solution, Values,
@@ -41,8 +47,7 @@ use crate::{
 
 pub(crate) struct Repair;
 
-/// Up to this number of ranks, every block's path is listed. Beyond it ranks must do the same, and paths are
-/// listed only of blocks that met failures.
+/// Ranks, at most, if any block may move: every block's path is listed.
 const MOST_LISTED: u32 = 512;
 
 /// Pieces of blocks whose paths are listed, at most.
@@ -63,6 +68,16 @@ const ON: Parameter = Parameter::words(
         ("failed", "for the machine with failures"),
     ],
 );
+const MOVED: Parameter = Parameter::words(
+    "moved",
+    &[
+        ("all", "any block may take another path; for at most 512 ranks"),
+        (
+            "cut",
+            "only blocks that met failures may; for schedules in which all ranks do the same, without copies",
+        ),
+    ],
+);
 const STEPS: Parameter = Parameter::number(
     "steps",
     "steps of the result, from 1 to 4096; by default as many as it has, or as few more as suffice",
@@ -73,7 +88,7 @@ static INFO: Info = Info::new(
     "an all-to-all of the whole machine with other paths for what met failed nodes and links",
     "balanced paths in the time-expanded network of a schedule",
 )
-.taking(&[OF, ON, STEPS]);
+.taking(&[MOVED, OF, ON, STEPS]);
 
 /// Beyond this number of ranks, settings are not priced unless asked for.
 const MOST_RANKED: u32 = 64;
@@ -104,7 +119,7 @@ enum Made {
 enum Unfit {
     /// Some block cannot arrive.
     Steps,
-    /// Too many ranks that differ.
+    /// Ranks do not do the same.
     Ranks,
     /// Too many blocks are cut.
     Blocks,
@@ -150,12 +165,17 @@ impl<'r> Machines<'r> {
     }
 
     /// The repaired schedule, of `steps` steps or as many as suffice.
-    fn repair(&self, schedule: &Schedule, steps: Option<usize>) -> Result<Repaired, Unfit> {
+    fn repair(
+        &self,
+        schedule: &Schedule,
+        steps: Option<usize>,
+        moves_all: bool,
+    ) -> Result<Repaired, Unfit> {
         let machine = self.origin().topology;
-        let followed = if schedule.problem.ranks > MOST_LISTED {
-            Followed::alike(schedule, machine).ok_or(Unfit::Ranks)?
-        } else {
+        let followed = if moves_all {
             Followed::listed(schedule)
+        } else {
+            Followed::alike(schedule, machine).ok_or(Unfit::Ranks)?
         };
         let found = Steps::new(self.graph, machine, &self.nodes, schedule.problem.ports, &followed);
         let numbers = match steps {
@@ -201,8 +221,7 @@ impl<'r> Machines<'r> {
         lattice.map_or(Rank(node), |lattice| lattice.place(Rank(node)))
     }
 
-    /// The pieces that need paths, with those that they have; and by connection the size of all others. If
-    /// ranks differ all pieces are listed, else only those of blocks that were cut.
+    /// The pieces that may move, with the paths that they have; and by connection the size of all others.
     fn pieces(
         &self,
         followed: &Followed,
@@ -291,6 +310,7 @@ fn messages(
 fn repairing(Origin { algorithm, parameters }: &Origin, on: &str) -> Parameters {
     let mut setting = OF.naming(algorithm, parameters);
     setting.insert(ON.name.to_owned(), on.into());
+    setting.insert(MOVED.name.to_owned(), "all".into());
     setting
 }
 
@@ -307,6 +327,18 @@ fn settings(request: &Request<'_>) -> Vec<(u64, Parameters)> {
     front(all, MOST_PRICED)
 }
 
+/// Settings for schedules hop by hop in which all ranks do the same. Their repair takes seconds.
+fn alike(request: &Request<'_>) -> Vec<Parameters> {
+    let found = request.solutions(&NeighbourRings);
+    let found = found.filter(|found| translations(&found.schedule, request.topology).is_some());
+    let found = found.map(|Solution { schedule, claims }| {
+        let mut setting = repairing(&schedule.origin, "whole");
+        setting.insert(MOVED.name.to_owned(), "cut".into());
+        (claims.steps, claims.bytes, setting)
+    });
+    front(found.collect(), MOST_PRICED).into_iter().map(|(_, setting)| setting).collect()
+}
+
 impl Algorithm for Repair {
     fn info(&self) -> &Info {
         &INFO
@@ -317,7 +349,9 @@ impl Algorithm for Repair {
         let machines = Machines::new(request, "whole")?;
         let ranks = request.problem.ranks;
         if ranks > MOST_RANKED {
-            return Err(NotApplicable::Unranked { why: "more than 64 ranks take minutes" });
+            let found = alike(&machines.origin());
+            let why = "more than 64 ranks of a mesh take minutes";
+            return if found.is_empty() { Err(NotApplicable::Unranked { why }) } else { Ok(found) };
         }
         let whole = settings(&machines.origin()).into_iter().flat_map(|(steps, setting)| {
             let mut longer = setting.clone();
@@ -350,21 +384,31 @@ impl Algorithm for Repair {
             [] => (0, block_bytes),
             _ => (block_bytes, 1),
         };
-        let key = format!("{algorithm} {parameters:?} {on} {steps:?} {ports} {cut}");
+        let moves_all = values.is(MOVED.name, "all");
+        let ranks = request.problem.ranks;
+        if moves_all && ranks > MOST_LISTED {
+            return Err(NotApplicable::Ranks { rule: "at most 512 ranks, or moved=cut", ranks });
+        }
+        let key = format!("{algorithm} {parameters:?} {on} {moves_all} {steps:?} {ports} {cut}");
         let key: Vec<u32> = key.chars().map(u32::from).collect();
-        let repaired = machines.graph.plan(&key, || machines.repair(&inner.schedule, steps));
+        let repaired =
+            machines.graph.plan(&key, || machines.repair(&inner.schedule, steps, moves_all));
         let repaired = match &*repaired {
             Ok(repaired) => repaired,
+            Err(Unfit::Steps) if steps.is_none() => {
+                let needs = "a machine on which all blocks arrive in at most 16 steps more";
+                return Err(request.requires(needs));
+            }
             Err(Unfit::Steps) => {
                 return Err(values.refused(STEPS.name, "enough for all blocks to arrive"));
             }
             Err(Unfit::Ranks) => {
-                let rule = "at most 512 ranks, or a schedule in which all ranks do the same without copies";
-                return Err(NotApplicable::Ranks { rule, ranks: part.problem.ranks });
+                let rule = "all, as ranks of the schedule differ or copy blocks";
+                return Err(values.refused(MOVED.name, rule));
             }
             Err(Unfit::Blocks) => {
-                let rule = "few failures, which cut at most 1048576 blocks";
-                return Err(NotApplicable::Ranks { rule, ranks: part.problem.ranks });
+                let rule = "all, as more than 1048576 pieces of blocks are cut";
+                return Err(values.refused(MOVED.name, rule));
             }
         };
         let claims = Claims {

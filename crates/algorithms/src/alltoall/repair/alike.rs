@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use topocoll_schedule::{Part, RankClasses, Schedule, SlotSet, Step};
-use topocoll_topology::{MixedRadix, Rank, Route, Topology};
+use topocoll_topology::{MixedRadix, Rank, Route, Shape, Topology};
 
 use super::follow::pieces_of;
 
@@ -40,6 +40,17 @@ pub(super) struct Alike {
     pub(super) pieces: usize,
 }
 
+/// The translations of a torus, if they map the messages of each rank of a schedule onto those of every other.
+pub(super) fn translations(schedule: &Schedule, machine: &dyn Topology) -> Option<RankClasses> {
+    let radix = match machine.shape() {
+        Shape::Grid(grid) => grid.wrap().iter().all(|&wraps| wraps).then_some(grid.radix())?,
+        Shape::Graph(graph) => graph.translations()?,
+        _ => return None,
+    };
+    let classes = schedule.rule().classes();
+    (classes.count() == 1 && classes.radix() == radix).then_some(classes)
+}
+
 /// The block that a slot of rank 0 holds: by its destination when rank 0 sent it, and the rank that it has
 /// reached.
 type Held = Option<(Rank, Rank)>;
@@ -48,10 +59,7 @@ impl Alike {
     /// `None` if ranks differ, or copy blocks between slots.
     pub(super) fn new(schedule: &Schedule, machine: &dyn Topology, parts: &[Part]) -> Option<Self> {
         let (rule, ranks) = (schedule.rule(), schedule.problem.ranks);
-        let classes = rule.classes();
-        if classes.count() > 1 || classes.radix().dimensions() == 1 {
-            return None;
-        }
+        let classes = translations(schedule, machine)?;
         let mut alike = Self {
             classes,
             ranks,
