@@ -1,0 +1,411 @@
+//! The table of `docs/src/machines.md` on missing nodes and failed links: what every inequivalent failure of
+//! some tori costs.
+//!
+//! `cargo bench --bench failures` takes single links, nodes, lines and optical switches of all machines, and
+//! pairs of links of the smallest; `-- --pairs` pairs of links alone, of all machines. `-- torus:16x16`
+//! and `-- --pairs torus:16x16` take the machines that they name.
+#![allow(clippy::print_stdout, reason = "the tables are the output")]
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use rayon::prelude::*;
+use topocoll::{
+    Coordinates, Exchange, Fault, Graph, Lattice, Machine, Method, MixedRadix, Parameters, Rank,
+    Setting, Shape, Solution, machine,
+};
+
+/// Machines, and a port for each link of a node.
+const MACHINES: [(&str, u32); 4] =
+    [("torus:4x4x4", 6), ("torus:8x4x4", 6), ("torus:16x16", 4), ("torus:8x8x8", 6)];
+
+/// The machine whose pairs of links need no option.
+const SMALLEST: &str = "torus:4x4x4";
+
+/// The required limit: the volume over the bound, and the steps.
+const MOST_RATIO: f64 = 1.15;
+const MOST_STEPS: u64 = 20;
+
+/// Bytes for reading a schedule.
+const MEMORY: u128 = 4 << 30;
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Link,
+    Node,
+    Line,
+    OpticalSwitch,
+    Pair,
+}
+
+const ALL: [Kind; 5] = [Kind::Link, Kind::Node, Kind::Line, Kind::OpticalSwitch, Kind::Pair];
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Link => "a link",
+            Self::Node => "a node",
+            Self::Line => "a line",
+            Self::OpticalSwitch => "an optical switch",
+            Self::Pair => "two links",
+        }
+    }
+}
+
+/// A failure by its name in a short form, with what fails.
+type Failed = (String, Vec<Fault>);
+
+/// One of some equivalent failures, and the number of these.
+struct Case {
+    name: String,
+    equivalent: usize,
+}
+
+/// A verified schedule.
+struct Found {
+    steps: u64,
+    volume: f64,
+    setting: String,
+}
+
+struct Row {
+    case: Case,
+    bound: f64,
+    /// The schedule of the fewest steps, and that of the least volume in at most [`MOST_STEPS`].
+    fewest: Found,
+    least: Found,
+}
+
+impl Row {
+    fn ratio(&self) -> f64 {
+        self.least.volume / self.bound
+    }
+}
+
+fn main() {
+    let given: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let (options, names): (Vec<_>, Vec<_>) = given.iter().partition(|word| *word == "--pairs");
+    for name in &names {
+        let known = MACHINES.iter().any(|(torus, _)| torus == name);
+        assert!(known, "`{name}` is not one of {}", MACHINES.map(|(torus, _)| torus).join(", "));
+    }
+    let mut summary = Vec::new();
+    for (torus, ports) in MACHINES {
+        if names.is_empty() || names.iter().any(|name| *name == torus) {
+            let kinds = ALL.iter().filter(|kind| match kind {
+                Kind::Pair => torus == SMALLEST || !options.is_empty(),
+                _ => options.is_empty(),
+            });
+            summary.extend(kinds.filter_map(|kind| table(torus, ports, *kind)));
+        }
+    }
+    println!(
+        "\n| machine | failed | cases | bound | fewest steps | volume | least volume | steps | over the bound |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    summary.iter().for_each(|line| println!("{line}"));
+}
+
+/// Prints the rows of a machine and a kind of failure, and returns their summary; none if the machine has no
+/// such failure.
+fn table(torus: &str, ports: u32, kind: Kind) -> Option<String> {
+    let start = Instant::now();
+    let whole = with_ports(torus, ports);
+    let Shape::Grid(grid) = whole.topology.shape() else { panic!("{torus} is not a torus") };
+    let cases = inequivalent(grid.radix(), failures(torus, grid.radix(), kind));
+    if cases.is_empty() {
+        return None;
+    }
+    let rings = rings(&whole);
+    let rows: Vec<Row> =
+        cases.into_par_iter().map(|case| row(torus, ports, &rings, case)).collect();
+    let whole: Vec<String> = rings.iter().map(|(text, _)| text.clone()).collect();
+    println!("\n{torus}, {ports} ports, {}; without failures {}", kind.name(), whole.join(", "));
+    println!(
+        "\n| failed | equivalent | bound | fewest steps | by | least volume | over the bound | by |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    rows.iter().for_each(|row| println!("{}", shown(row)));
+    for row in rows.iter().filter(|row| row.ratio() > MOST_RATIO || row.least.steps > MOST_STEPS) {
+        println!("Above the limit: {torus}/{}: {}", row.case.name, shown(row));
+    }
+    println!("\n{:.0} s", start.elapsed().as_secs_f64());
+    Some(summary(torus, kind, &rows))
+}
+
+fn with_ports(text: &str, ports: u32) -> Machine {
+    let mut machine = machine(text).expect("a machine");
+    machine.set_ports(ports);
+    machine
+}
+
+fn exchange(machine: &Machine) -> Exchange<'_> {
+    let mut budget = topocoll::Budget::default();
+    budget.memory = MEMORY;
+    Exchange::all_to_all(machine).expect("it has ranks").budget(budget)
+}
+
+fn graph(machine: &Machine) -> &Graph {
+    let Shape::Graph(graph) = machine.topology.shape() else { panic!("a machine with failures") };
+    graph
+}
+
+/// All failures of a kind.
+fn failures(torus: &str, radix: &MixedRadix, kind: Kind) -> Vec<Failed> {
+    let places = || {
+        let nodes = (0..radix.ranks()).map(|node| (node, radix.coordinates(Rank(node))));
+        nodes.flat_map(|(node, at)| (0..radix.dimensions()).map(move |u| (node, at.clone(), u)))
+    };
+    let text = |at: &Coordinates| at.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let named = |name: String| {
+        let machine = machine(&format!("{torus}/{name}")).expect("a failure");
+        let faults = graph(&machine).lattice().map(Lattice::faults).expect("a torus");
+        (name, faults.to_vec())
+    };
+    match kind {
+        Kind::Link => {
+            let link = |(node, at, u): (u32, Coordinates, usize)| {
+                let fault = Fault::Broken { node, dimension: u as u32 };
+                (format!("{}+{u}", text(&at)), vec![fault])
+            };
+            places().map(link).collect()
+        }
+        Kind::Node => {
+            let nodes = places().filter(|(_, _, u)| *u == 0);
+            nodes.map(|(node, at, _)| (text(&at), vec![Fault::Absent { node }])).collect()
+        }
+        Kind::Line => {
+            let lines = places().filter(|(_, at, u)| at[*u] == 0);
+            lines.map(|(_, at, u)| named(format!("line:{}+{u}", text(&at)))).collect()
+        }
+        Kind::OpticalSwitch if radix.dimensions() != 3 => Vec::new(),
+        Kind::OpticalSwitch => {
+            let first = places().filter(|(_, at, u)| at[*u] == 0 && at.iter().all(|&at| at < 4));
+            let switches =
+                first.map(|(_, at, u)| named(format!("optical-switch:{}+{u}", text(&at))));
+            // One of a single link is that link.
+            switches.filter(|(_, faults)| faults.len() > 1).collect()
+        }
+        Kind::Pair => {
+            let links = failures(torus, radix, Kind::Link);
+            let pairs = links.iter().enumerate().flat_map(|(place, first)| {
+                links[place + 1..].iter().map(move |second| {
+                    (format!("{}/{}", first.0, second.0), [&first.1[..], &second.1].concat())
+                })
+            });
+            pairs.collect()
+        }
+    }
+}
+
+/// One failure of each class that translations, reflections and exchanges of equal sides map onto each other.
+fn inequivalent(radix: &MixedRadix, failures: Vec<Failed>) -> Vec<Case> {
+    let symmetries = Symmetries::new(radix);
+    let forms: Vec<_> =
+        failures.par_iter().map(|(_, faults)| symmetries.canonical(radix, faults)).collect();
+    let mut classes: BTreeMap<_, (usize, Case)> = BTreeMap::new();
+    for (place, (form, (name, _))) in forms.into_iter().zip(failures).enumerate() {
+        let new = || (place, Case { name, equivalent: 0 });
+        classes.entry(form).or_insert_with(new).1.equivalent += 1;
+    }
+    let mut classes: Vec<(usize, Case)> = classes.into_values().collect();
+    classes.sort_by_key(|(place, _)| *place);
+    classes.into_iter().map(|(_, case)| case).collect()
+}
+
+/// The symmetries of a torus.
+struct Symmetries {
+    /// Reflections and exchanges of dimensions: by node, its image.
+    turns: Vec<Vec<u32>>,
+    /// By two nodes, the image of the second under the translation that maps the first to node 0.
+    moved: Vec<Vec<u32>>,
+}
+
+impl Symmetries {
+    fn new(radix: &MixedRadix) -> Self {
+        let (sides, nodes) = (radix.sides(), || (0..radix.ranks()).map(Rank));
+        let turns = orders(sides).into_iter().flat_map(|order| {
+            (0..1 << sides.len()).map(move |reflected: u32| (order.clone(), reflected))
+        });
+        let turned = |(order, reflected): (Vec<usize>, u32)| {
+            let image = |node| {
+                let coordinate = |(v, &u): (usize, &usize)| match radix.coordinate(node, u) {
+                    at if reflected >> v & 1 == 1 => (sides[v] - at) % sides[v],
+                    at => at,
+                };
+                radix.rank(&order.iter().enumerate().map(coordinate).collect::<Vec<_>>()).0
+            };
+            nodes().map(image).collect()
+        };
+        let moved = |first| {
+            let image = |node| {
+                let coordinate = |u: usize| {
+                    (radix.coordinate(node, u) + sides[u] - radix.coordinate(first, u)) % sides[u]
+                };
+                radix.rank(&(0..sides.len()).map(coordinate).collect::<Vec<_>>()).0
+            };
+            nodes().map(image).collect()
+        };
+        Self { turns: turns.map(turned).collect(), moved: nodes().map(moved).collect() }
+    }
+
+    /// The least image under all symmetries, of those with node 0 among the ends.
+    fn canonical(&self, radix: &MixedRadix, faults: &[Fault]) -> Vec<[u32; 2]> {
+        let ends: Vec<[u32; 2]> = faults.iter().map(|fault| ends(radix, fault)).collect();
+        let mut least: Option<Vec<[u32; 2]>> = None;
+        let mut image = Vec::new();
+        for turn in &self.turns {
+            for first in ends.as_flattened() {
+                let moved = &self.moved[turn[*first as usize] as usize];
+                image.clear();
+                image.extend(ends.iter().map(|ends| {
+                    let mut ends = ends.map(|node| moved[turn[node as usize] as usize]);
+                    ends.sort_unstable();
+                    ends
+                }));
+                image.sort_unstable();
+                if least.as_ref().is_none_or(|least| image < *least) {
+                    least = Some(image.clone());
+                }
+            }
+        }
+        least.expect("a failure of a node or link")
+    }
+}
+
+/// The nodes at the ends of a failed link, which name it on sides of three or more; twice a failed node.
+fn ends(radix: &MixedRadix, fault: &Fault) -> [u32; 2] {
+    match *fault {
+        Fault::Absent { node } => [node, node],
+        Fault::Broken { node, dimension } => {
+            [node, radix.shifted(Rank(node), dimension as usize, 1).0]
+        }
+        _ => panic!("a fault of another kind"),
+    }
+}
+
+/// The orders of dimensions that keep the sides.
+fn orders(sides: &[u32]) -> Vec<Vec<usize>> {
+    let mut orders = vec![Vec::new()];
+    for side in sides {
+        let longer = |order: Vec<usize>| {
+            let next = (0..sides.len()).filter(|u| sides[*u] == *side && !order.contains(u));
+            next.map(|u| [&order[..], &[u]].concat()).collect::<Vec<_>>()
+        };
+        orders = orders.into_iter().flat_map(longer).collect();
+    }
+    orders
+}
+
+/// The Pareto front of `neighbour-rings` on the machine without failures: steps/volume, and the setting of
+/// `repair`.
+fn rings(whole: &Machine) -> Vec<(String, Parameters)> {
+    let asked = [("neighbour-rings".to_owned(), Parameters::new())];
+    let front = exchange(whole).front(&asked).expect("an algorithm for tori");
+    let points = front.points.into_iter().map(|choice| {
+        let text = format!("{}/{}", choice.price.steps, volume(choice.price.link_blocks));
+        let own = choice.parameters.into_iter().map(|(key, value)| (format!("of.{key}"), value));
+        (text, own.chain([("of".to_owned(), "neighbour-rings".into())]).collect())
+    });
+    points.collect()
+}
+
+fn row(torus: &str, ports: u32, rings: &[(String, Parameters)], case: Case) -> Row {
+    let machine = with_ports(&format!("{torus}/{}", case.name), ports);
+    let exchange = exchange(&machine);
+    let solve =
+        |name: &str, setting: &Parameters| exchange.solve(name, setting).expect("it applies");
+    let forwarded = forwarding(&exchange);
+    let forwarded = forwarded.iter().map(|setting| solve("store-and-forward", setting));
+    let repaired = rings.iter().map(|(_, setting)| solve("repair", setting));
+    let all: Vec<Solution> = forwarded.chain(repaired).collect();
+    let counts = |found: &&Solution| (found.claims.steps, found.claims.bytes);
+    let fewest = all.iter().min_by_key(counts).expect("two algorithms");
+    let least = all.iter().min_by_key(|found| {
+        let (steps, bytes) = counts(found);
+        (steps > MOST_STEPS, bytes, steps)
+    });
+    let least = least.expect("two algorithms");
+    Row {
+        case,
+        bound: exchange.bounds().link_blocks,
+        fewest: verified(&exchange, fewest),
+        least: verified(&exchange, least),
+    }
+}
+
+/// The settings of `store-and-forward` that are ranked; on machines of more than 256 ranks, where none is,
+/// settings of about as many steps more than the fewest.
+fn forwarding(exchange: &Exchange<'_>) -> Vec<Parameters> {
+    let name = "store-and-forward";
+    let topology = &*exchange.machine().topology;
+    let request = topocoll::Request::new(exchange.problem(), topology);
+    let catalogue = topocoll::Catalogue::standard();
+    let algorithm = catalogue.find(name).expect("an algorithm");
+    if let Ok(ranked) = request.candidates(algorithm) {
+        return ranked;
+    }
+    let default = exchange.solve(name, &Parameters::new()).expect("it applies");
+    let Setting::Integer(most) = default.schedule.origin.parameters["link_blocks"] else {
+        panic!("link_blocks is a number")
+    };
+    let steps = default.claims.steps;
+    let fewer = [0, 1, 2, 4, 8].map(|more| (most * steps).div_ceil(steps + more));
+    fewer.map(|blocks| Parameters::from([("link_blocks".to_owned(), blocks.into())])).into()
+}
+
+/// The counts of a schedule, which must deliver every block with the ports of the machine.
+fn verified(exchange: &Exchange<'_>, found: &Solution) -> Found {
+    let name = &exchange.machine().name;
+    let proof = exchange.verify(&found.schedule, Some(Method::Replay)).expect("it fits");
+    assert!(proof.violation.is_none(), "{name}: {:?}", proof.violation);
+    assert_eq!(proof.counts.port_violations, 0, "{name}");
+    let origin = &found.schedule.origin;
+    let own = origin.parameters.iter().map(|(key, value)| format!(" {key}={value}"));
+    Found {
+        steps: proof.counts.steps,
+        volume: proof.counts.in_blocks(proof.counts.link_bytes),
+        setting: origin.algorithm.clone() + &own.collect::<String>(),
+    }
+}
+
+fn shown(Row { case, bound, fewest, least }: &Row) -> String {
+    format!(
+        "| `/{}` | {} | {} | {}/{} | {} | {}/{} | {:.3} | {} |",
+        case.name,
+        case.equivalent,
+        volume(*bound),
+        fewest.steps,
+        volume(fewest.volume),
+        fewest.setting,
+        least.steps,
+        volume(least.volume),
+        least.volume / bound,
+        least.setting,
+    )
+}
+
+fn summary(torus: &str, kind: Kind, rows: &[Row]) -> String {
+    let range = |of: &dyn Fn(&Row) -> f64| {
+        let values = rows.iter().map(of);
+        let (low, high) = (values.clone().fold(f64::MAX, f64::min), values.fold(0.0, f64::max));
+        if low == high { volume(low) } else { format!("{}-{}", volume(low), volume(high)) }
+    };
+    format!(
+        "| `{torus}` | {} | {} | {} | {} | {} | {} | {} | {:.3} |",
+        kind.name(),
+        rows.len(),
+        range(&|row| row.bound),
+        range(&|row| row.fewest.steps as f64),
+        range(&|row| row.fewest.volume),
+        range(&|row| row.least.volume),
+        range(&|row| row.least.steps as f64),
+        rows.iter().map(Row::ratio).fold(0.0, f64::max),
+    )
+}
+
+/// At most two decimals.
+fn volume(blocks: f64) -> String {
+    let text = format!("{blocks:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
