@@ -29,7 +29,7 @@ const MOST_STEPS: u64 = 20;
 /// Bytes for reading a schedule.
 const MEMORY: u128 = 4 << 30;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Link,
     Node,
@@ -89,48 +89,52 @@ fn main() {
         let known = MACHINES.iter().any(|(torus, _)| torus == name);
         assert!(known, "`{name}` is not one of {}", MACHINES.map(|(torus, _)| torus).join(", "));
     }
-    let mut summary = Vec::new();
+    let mut summaries = Vec::new();
     for (torus, ports) in MACHINES {
         if names.is_empty() || names.iter().any(|name| *name == torus) {
             let kinds = ALL.iter().filter(|kind| match kind {
                 Kind::Pair => torus == SMALLEST || !options.is_empty(),
                 _ => options.is_empty(),
             });
-            summary.extend(kinds.filter_map(|kind| table(torus, ports, *kind)));
+            summaries.extend(tables(torus, ports, kinds.copied()));
         }
     }
     println!(
         "\n| machine | failed | cases | bound | fewest steps | volume | least volume | steps | over the bound |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
-    summary.iter().for_each(|line| println!("{line}"));
+    summaries.iter().for_each(|line| println!("{line}"));
 }
 
-/// Prints the rows of a machine and a kind of failure, and returns their summary; none if the machine has no
-/// such failure.
-fn table(torus: &str, ports: u32, kind: Kind) -> Option<String> {
+/// Prints the tables of a machine, and returns a summary of each.
+fn tables(torus: &str, ports: u32, kinds: impl Iterator<Item = Kind>) -> Vec<String> {
     let start = Instant::now();
     let whole = with_ports(torus, ports);
     let Shape::Grid(grid) = whole.topology.shape() else { panic!("{torus} is not a torus") };
-    let cases = inequivalent(grid.radix(), failures(torus, grid.radix(), kind));
-    if cases.is_empty() {
-        return None;
-    }
-    let rings = rings(&whole);
-    let rows: Vec<Row> =
-        cases.into_par_iter().map(|case| row(torus, ports, &rings, case)).collect();
-    let whole: Vec<String> = rings.iter().map(|(text, _)| text.clone()).collect();
-    println!("\n{torus}, {ports} ports, {}; without failures {}", kind.name(), whole.join(", "));
-    println!(
-        "\n| failed | equivalent | bound | fewest steps | by | least volume | over the bound | by |"
-    );
-    println!("|---|---|---|---|---|---|---|---|");
-    rows.iter().for_each(|row| println!("{}", shown(row)));
-    for row in rows.iter().filter(|row| row.ratio() > MOST_RATIO || row.least.steps > MOST_STEPS) {
-        println!("Above the limit: {torus}/{}: {}", row.case.name, shown(row));
-    }
-    println!("\n{:.0} s", start.elapsed().as_secs_f64());
-    Some(summary(torus, kind, &rows))
+    let cases: Vec<(Kind, Case)> = kinds
+        .flat_map(|kind| {
+            let cases = inequivalent(grid.radix(), failures(torus, grid.radix(), kind));
+            cases.into_iter().map(move |case| (kind, case))
+        })
+        .collect();
+    let rings = Rings::new(&whole);
+    let rows: Vec<(Kind, Row)> =
+        cases.into_par_iter().map(|(kind, case)| (kind, row(torus, ports, &rings, case))).collect();
+    let seconds = start.elapsed().as_secs_f64();
+    println!("\n{torus}, {ports} ports; without failures {}; {seconds:.0} s", rings.front);
+    let of_kind = rows.chunk_by(|(one, _), (next, _)| one == next);
+    let summaries = of_kind.map(|rows| {
+        let kind = rows[0].0.name();
+        println!("\n| {kind} | equivalent | bound | fewest steps | by | least volume | over the bound | by |");
+        println!("|---|---|---|---|---|---|---|---|");
+        rows.iter().for_each(|(_, row)| println!("{}", shown(row)));
+        let high = |row: &Row| row.ratio() > MOST_RATIO || row.least.steps > MOST_STEPS;
+        for (_, row) in rows.iter().filter(|(_, row)| high(row)) {
+            println!("Above the limit: {}", shown(row));
+        }
+        summary(torus, kind, rows)
+    });
+    summaries.collect()
 }
 
 fn with_ports(text: &str, ports: u32) -> Machine {
@@ -297,28 +301,40 @@ fn orders(sides: &[u32]) -> Vec<Vec<usize>> {
     orders
 }
 
-/// The Pareto front of `neighbour-rings` on the machine without failures: steps/volume, and the setting of
-/// `repair`.
-fn rings(whole: &Machine) -> Vec<(String, Parameters)> {
-    let asked = [("neighbour-rings".to_owned(), Parameters::new())];
-    let front = exchange(whole).front(&asked).expect("an algorithm for tori");
-    let points = front.points.into_iter().map(|choice| {
-        let text = format!("{}/{}", choice.price.steps, volume(choice.price.link_blocks));
-        let own = choice.parameters.into_iter().map(|(key, value)| (format!("of.{key}"), value));
-        (text, own.chain([("of".to_owned(), "neighbour-rings".into())]).collect())
-    });
-    points.collect()
+/// `neighbour-rings` on the machine without failures.
+struct Rings {
+    /// Its Pareto front: steps/volume.
+    front: String,
+    /// The settings of `repair` for the ends of the front: the fewest steps, and the least volume.
+    repaired: Vec<Parameters>,
 }
 
-fn row(torus: &str, ports: u32, rings: &[(String, Parameters)], case: Case) -> Row {
+impl Rings {
+    fn new(whole: &Machine) -> Self {
+        let asked = [("neighbour-rings".to_owned(), Parameters::new())];
+        let mut points = exchange(whole).front(&asked).expect("an algorithm for tori").points;
+        let counts = points
+            .iter()
+            .map(|choice| format!("{}/{}", choice.price.steps, volume(choice.price.link_blocks)));
+        let front = counts.collect::<Vec<_>>().join(", ");
+        points.drain(1..points.len().max(2) - 1);
+        let repaired = points.into_iter().map(|choice| {
+            let own = choice.parameters.into_iter();
+            let own = own.map(|(key, value)| (format!("of.{key}"), value));
+            own.chain([("of".to_owned(), "neighbour-rings".into())]).collect()
+        });
+        Self { front, repaired: repaired.collect() }
+    }
+}
+
+fn row(torus: &str, ports: u32, rings: &Rings, case: Case) -> Row {
     let machine = with_ports(&format!("{torus}/{}", case.name), ports);
     let exchange = exchange(&machine);
-    let solve =
-        |name: &str, setting: &Parameters| exchange.solve(name, setting).expect("it applies");
-    let forwarded = forwarding(&exchange);
-    let forwarded = forwarded.iter().map(|setting| solve("store-and-forward", setting));
-    let repaired = rings.iter().map(|(_, setting)| solve("repair", setting));
-    let all: Vec<Solution> = forwarded.chain(repaired).collect();
+    let forwarded = forwarding(&exchange).into_iter().map(|one| ("store-and-forward", one));
+    let repaired = rings.repaired.iter().map(|one| ("repair", one.clone()));
+    let solve = |(name, setting): (&str, Parameters)| exchange.solve(name, &setting);
+    let all = repaired.chain(forwarded).map(|one| solve(one).expect("it applies"));
+    let all: Vec<Solution> = all.collect();
     let counts = |found: &&Solution| (found.claims.steps, found.claims.bytes);
     let fewest = all.iter().min_by_key(counts).expect("two algorithms");
     let least = all.iter().min_by_key(|found| {
@@ -385,22 +401,21 @@ fn shown(Row { case, bound, fewest, least }: &Row) -> String {
     )
 }
 
-fn summary(torus: &str, kind: Kind, rows: &[Row]) -> String {
+fn summary(torus: &str, kind: &str, rows: &[(Kind, Row)]) -> String {
     let range = |of: &dyn Fn(&Row) -> f64| {
-        let values = rows.iter().map(of);
+        let values = rows.iter().map(|(_, row)| of(row));
         let (low, high) = (values.clone().fold(f64::MAX, f64::min), values.fold(0.0, f64::max));
         if low == high { volume(low) } else { format!("{}-{}", volume(low), volume(high)) }
     };
     format!(
-        "| `{torus}` | {} | {} | {} | {} | {} | {} | {} | {:.3} |",
-        kind.name(),
+        "| `{torus}` | {kind} | {} | {} | {} | {} | {} | {} | {:.3} |",
         rows.len(),
         range(&|row| row.bound),
         range(&|row| row.fewest.steps as f64),
         range(&|row| row.fewest.volume),
         range(&|row| row.least.volume),
         range(&|row| row.least.steps as f64),
-        rows.iter().map(Row::ratio).fold(0.0, f64::max),
+        rows.iter().map(|(_, row)| row.ratio()).fold(0.0, f64::max),
     )
 }
 

@@ -7,6 +7,7 @@ mod classes;
 #[path = "../common/mod.rs"]
 mod common;
 mod conformance;
+mod failures;
 mod forgery;
 mod gather;
 mod graphs;
