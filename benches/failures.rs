@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use topocoll::{
-    Coordinates, Exchange, Fault, Graph, Lattice, Machine, Method, MixedRadix, Parameters, Rank,
-    Setting, Shape, Solution, machine,
+    Budget, Catalogue, Coordinates, Exchange, Fault, Graph, Lattice, Machine, Method, MixedRadix,
+    Parameters, Rank, Request, Setting, Shape, Solution, machine,
 };
 
 /// Machines, and a port for each link of a node.
@@ -100,9 +100,9 @@ fn main() {
         }
     }
     println!(
-        "\n| machine | failed | cases | bound | fewest steps | volume | least volume | steps | over the bound |"
+        "\n| machine | without failures | failed | cases | bound | fewest steps | volume | least volume | steps | over the bound |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     summaries.iter().for_each(|line| println!("{line}"));
 }
 
@@ -121,7 +121,10 @@ fn tables(torus: &str, ports: u32, kinds: impl Iterator<Item = Kind>) -> Vec<Str
     let rows: Vec<(Kind, Row)> =
         cases.into_par_iter().map(|(kind, case)| (kind, row(torus, ports, &rings, case))).collect();
     let seconds = start.elapsed().as_secs_f64();
-    println!("\n{torus}, {ports} ports; without failures {}; {seconds:.0} s", rings.front);
+    println!(
+        "\n{torus}, {ports} ports; neighbour-rings without failures {}; {seconds:.0} s",
+        rings.counts
+    );
     let of_kind = rows.chunk_by(|(one, _), (next, _)| one == next);
     let summaries = of_kind.map(|rows| {
         let kind = rows[0].0.name();
@@ -132,7 +135,7 @@ fn tables(torus: &str, ports: u32, kinds: impl Iterator<Item = Kind>) -> Vec<Str
         for (_, row) in rows.iter().filter(|(_, row)| high(row)) {
             println!("Above the limit: {}", shown(row));
         }
-        summary(torus, kind, rows)
+        summary(&format!("`{torus}` | {}", rings.counts), kind, rows)
     });
     summaries.collect()
 }
@@ -144,7 +147,7 @@ fn with_ports(text: &str, ports: u32) -> Machine {
 }
 
 fn exchange(machine: &Machine) -> Exchange<'_> {
-    let mut budget = topocoll::Budget::default();
+    let mut budget = Budget::default();
     budget.memory = MEMORY;
     Exchange::all_to_all(machine).expect("it has ranks").budget(budget)
 }
@@ -301,29 +304,30 @@ fn orders(sides: &[u32]) -> Vec<Vec<usize>> {
     orders
 }
 
-/// `neighbour-rings` on the machine without failures.
+/// The ends of the Pareto front of `neighbour-rings` on the machine without failures: the fewest steps, and the
+/// least volume.
 struct Rings {
-    /// Its Pareto front: steps/volume.
-    front: String,
-    /// The settings of `repair` for the ends of the front: the fewest steps, and the least volume.
+    /// Steps/volume.
+    counts: String,
+    /// The settings of `repair`.
     repaired: Vec<Parameters>,
 }
 
 impl Rings {
     fn new(whole: &Machine) -> Self {
         let asked = [("neighbour-rings".to_owned(), Parameters::new())];
-        let mut points = exchange(whole).front(&asked).expect("an algorithm for tori").points;
-        let counts = points
+        let mut ends = exchange(whole).front(&asked).expect("an algorithm for tori").points;
+        ends.drain(1..ends.len().max(2) - 1);
+        let counts = ends
             .iter()
             .map(|choice| format!("{}/{}", choice.price.steps, volume(choice.price.link_blocks)));
-        let front = counts.collect::<Vec<_>>().join(", ");
-        points.drain(1..points.len().max(2) - 1);
-        let repaired = points.into_iter().map(|choice| {
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        let repaired = ends.into_iter().map(|choice| {
             let own = choice.parameters.into_iter();
             let own = own.map(|(key, value)| (format!("of.{key}"), value));
             own.chain([("of".to_owned(), "neighbour-rings".into())]).collect()
         });
-        Self { front, repaired: repaired.collect() }
+        Self { counts, repaired: repaired.collect() }
     }
 }
 
@@ -355,8 +359,8 @@ fn row(torus: &str, ports: u32, rings: &Rings, case: Case) -> Row {
 fn forwarding(exchange: &Exchange<'_>) -> Vec<Parameters> {
     let name = "store-and-forward";
     let topology = &*exchange.machine().topology;
-    let request = topocoll::Request::new(exchange.problem(), topology);
-    let catalogue = topocoll::Catalogue::standard();
+    let request = Request::new(exchange.problem(), topology);
+    let catalogue = Catalogue::standard();
     let algorithm = catalogue.find(name).expect("an algorithm");
     if let Ok(ranked) = request.candidates(algorithm) {
         return ranked;
@@ -401,14 +405,14 @@ fn shown(Row { case, bound, fewest, least }: &Row) -> String {
     )
 }
 
-fn summary(torus: &str, kind: &str, rows: &[(Kind, Row)]) -> String {
+fn summary(machine: &str, kind: &str, rows: &[(Kind, Row)]) -> String {
     let range = |of: &dyn Fn(&Row) -> f64| {
         let values = rows.iter().map(|(_, row)| of(row));
         let (low, high) = (values.clone().fold(f64::MAX, f64::min), values.fold(0.0, f64::max));
         if low == high { volume(low) } else { format!("{}-{}", volume(low), volume(high)) }
     };
     format!(
-        "| `{torus}` | {kind} | {} | {} | {} | {} | {} | {} | {:.3} |",
+        "| {machine} | {kind} | {} | {} | {} | {} | {} | {} | {:.3} |",
         rows.len(),
         range(&|row| row.bound),
         range(&|row| row.fewest.steps as f64),
