@@ -3,7 +3,8 @@
 //!
 //! `cargo bench --bench failures` takes single links, nodes, lines and optical switches of all machines, and
 //! pairs of links of the smallest; `-- --pairs` pairs of links alone, of all machines. `-- torus:16x16`
-//! and `-- --pairs torus:16x16` take the machines that they name.
+//! and `-- --pairs torus:16x16` take the machines that they name. `-- --large` takes links, nodes and lines of
+//! machines up to 4,096 nodes.
 #![allow(clippy::print_stdout, reason = "the tables are the output")]
 
 use std::collections::BTreeMap;
@@ -12,12 +13,15 @@ use std::time::Instant;
 use rayon::prelude::*;
 use topocoll::{
     Budget, Catalogue, Coordinates, Exchange, Fault, Graph, Lattice, Machine, Method, MixedRadix,
-    Parameters, Rank, Request, Setting, Shape, Solution, machine,
+    NotApplicable, Parameters, Rank, Request, Setting, Shape, Solution, machine,
 };
 
 /// Machines, and a port for each link of a node.
 const MACHINES: [(&str, u32); 4] =
     [("torus:4x4x4", 6), ("torus:8x4x4", 6), ("torus:16x16", 4), ("torus:8x8x8", 6)];
+
+/// Machines on which only blocks that met failures move.
+const LARGE: [(&str, u32); 3] = [("torus:32x32", 4), ("torus:8x16x16", 6), ("torus:16x16x16", 6)];
 
 /// The machine whose pairs of links need no option.
 const SMALLEST: &str = "torus:4x4x4";
@@ -84,17 +88,22 @@ impl Row {
 
 fn main() {
     let given: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
-    let (options, names): (Vec<_>, Vec<_>) = given.iter().partition(|word| *word == "--pairs");
+    let (options, names): (Vec<_>, Vec<_>) =
+        given.iter().partition(|word| ["--pairs", "--large"].contains(&word.as_str()));
+    let is_given = |option: &str| options.iter().any(|word| *word == option);
+    let (pairs, large) = (is_given("--pairs"), is_given("--large"));
+    let machines = if large { &LARGE[..] } else { &MACHINES[..] };
+    let known: Vec<&str> = machines.iter().map(|(torus, _)| *torus).collect();
     for name in &names {
-        let known = MACHINES.iter().any(|(torus, _)| torus == name);
-        assert!(known, "`{name}` is not one of {}", MACHINES.map(|(torus, _)| torus).join(", "));
+        assert!(known.contains(&name.as_str()), "`{name}` is not one of {}", known.join(", "));
     }
     let mut summaries = Vec::new();
-    for (torus, ports) in MACHINES {
+    for &(torus, ports) in machines {
         if names.is_empty() || names.iter().any(|name| *name == torus) {
             let kinds = ALL.iter().filter(|kind| match kind {
-                Kind::Pair => torus == SMALLEST || !options.is_empty(),
-                _ => options.is_empty(),
+                Kind::Pair => torus == SMALLEST || pairs,
+                Kind::OpticalSwitch => !pairs && !large,
+                _ => !pairs,
             });
             summaries.extend(tables(torus, ports, kinds.copied()));
         }
@@ -334,11 +343,16 @@ impl Rings {
 fn row(torus: &str, ports: u32, rings: &Rings, case: Case) -> Row {
     let machine = with_ports(&format!("{torus}/{}", case.name), ports);
     let exchange = exchange(&machine);
-    let forwarded = forwarding(&exchange).into_iter().map(|one| ("store-and-forward", one));
-    let repaired = rings.repaired.iter().map(|one| ("repair", one.clone()));
-    let solve = |(name, setting): (&str, Parameters)| exchange.solve(name, &setting);
-    let all = repaired.chain(forwarded).map(|one| solve(one).expect("it applies"));
-    let all: Vec<Solution> = all.collect();
+    let solve =
+        |name: &str, setting: &Parameters| exchange.solve(name, setting).expect("it applies");
+    let all: Vec<Solution> = if LARGE.iter().any(|(large, _)| *large == torus) {
+        let ranked = ranked(&exchange, "repair").expect("it is ranked");
+        ranked.iter().map(|setting| solve("repair", setting)).collect()
+    } else {
+        let repaired = rings.repaired.iter().map(|one| solve("repair", one));
+        let forwarded = forwarding(&exchange);
+        repaired.chain(forwarded.iter().map(|one| solve("store-and-forward", one))).collect()
+    };
     let counts = |found: &&Solution| (found.claims.steps, found.claims.bytes);
     let fewest = all.iter().min_by_key(counts).expect("two algorithms");
     let least = all.iter().min_by_key(|found| {
@@ -354,15 +368,17 @@ fn row(torus: &str, ports: u32, rings: &Rings, case: Case) -> Row {
     }
 }
 
+fn ranked(exchange: &Exchange<'_>, name: &str) -> Result<Vec<Parameters>, NotApplicable> {
+    let topology = &*exchange.machine().topology;
+    let algorithm = Catalogue::standard().find(name)?;
+    Request::new(exchange.problem(), topology).candidates(algorithm)
+}
+
 /// The settings of `store-and-forward` that are ranked; on machines of more than 256 ranks, where none is,
 /// settings of about as many steps more than the fewest.
 fn forwarding(exchange: &Exchange<'_>) -> Vec<Parameters> {
     let name = "store-and-forward";
-    let topology = &*exchange.machine().topology;
-    let request = Request::new(exchange.problem(), topology);
-    let catalogue = Catalogue::standard();
-    let algorithm = catalogue.find(name).expect("an algorithm");
-    if let Ok(ranked) = request.candidates(algorithm) {
+    if let Ok(ranked) = ranked(exchange, name) {
         return ranked;
     }
     let default = exchange.solve(name, &Parameters::new()).expect("it applies");

@@ -7,7 +7,7 @@ use crate::common::{
 };
 use proptest::prelude::*;
 use topocoll::exec::{ExecError, Plan, PlanError, SeededDriver, ThreadedDriver, plan_all};
-use topocoll::{Collective, Machine, Parameters, Rank, Request, Schedule, machine};
+use topocoll::{Catalogue, Collective, Machine, Parameters, Rank, Request, Schedule, machine};
 
 fn plans(schedule: &Schedule) -> Vec<Arc<Plan>> {
     let ranks = (0..schedule.problem.ranks).map(Rank);
@@ -63,6 +63,25 @@ fn every_schedule_moves_the_bytes_it_says() {
                 .unwrap();
             check(&schedule, 5, u64::from(machine.ranks()));
         }
+    }
+}
+
+/// Blocks that met failures have slots of their own beside those of the whole machine's schedule.
+#[test]
+fn blocks_around_failures_move_beside_the_others() {
+    let repair = Catalogue::standard().find("repair").unwrap();
+    for (text, parts) in [
+        ("torus:4x4/0,0+0", "blocks"),
+        ("torus:5x4/1,1/3,2+1", "blocks"),
+        ("torus:3x3x3/1,1,1/0,0,0+2", "bytes"),
+    ] {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(6);
+        let problem = problem(&machine, Collective::AllToAll, 6);
+        let setting = [("of", "neighbour-rings"), ("of.parts", parts), ("moved", "cut")];
+        let setting = setting.map(|(key, value)| (key.to_owned(), value.into())).into();
+        let request = Request::new(&problem, &*machine.topology);
+        check(&request.solve(repair, &setting).unwrap().schedule, 6, 1);
     }
 }
 

@@ -256,6 +256,7 @@ impl<'r> Machines<'r> {
             } else {
                 loads[connection as usize] = alike.size(message, sizes);
             }
+            // A block may be in several of them.
             if cut.len() > 8 * MOST_EXCEPTIONS {
                 return Err(Unfit::Blocks);
             }
