@@ -369,9 +369,9 @@ fn row(torus: &str, ports: u32, rings: &Rings, case: Case) -> Row {
 }
 
 fn ranked(exchange: &Exchange<'_>, name: &str) -> Result<Vec<Parameters>, NotApplicable> {
-    let topology = &*exchange.machine().topology;
-    let algorithm = Catalogue::standard().find(name)?;
-    Request::new(exchange.problem(), topology).candidates(algorithm)
+    let (topology, catalogue) = (&*exchange.machine().topology, Catalogue::standard());
+    let request = Request::new(exchange.problem(), topology);
+    request.candidates(catalogue.find(name)?)
 }
 
 /// The settings of `store-and-forward` that are ranked; on machines of more than 256 ranks, where none is,

@@ -69,7 +69,8 @@ fn every_schedule_moves_the_bytes_it_says() {
 /// Blocks that met failures have slots of their own beside those of the whole machine's schedule.
 #[test]
 fn blocks_around_failures_move_beside_the_others() {
-    let repair = Catalogue::standard().find("repair").unwrap();
+    let catalogue = Catalogue::standard();
+    let repair = catalogue.find("repair").unwrap();
     for (text, parts) in [
         ("torus:4x4/0,0+0", "blocks"),
         ("torus:5x4/1,1/3,2+1", "blocks"),

@@ -13,8 +13,8 @@
 //! the fewest messages are left out, and their blocks get other paths. So a schedule of single blocks
 //! becomes one of fewer startups.
 //!
-//! With `moved=cut` only blocks that were cut move. If each message takes one hop, they stay near their shortest
-//! routes. The result is the schedule of the whole machine with tables of these blocks ([`exceptions`]). So
+//! With `moved=cut` only blocks that were cut move, and stay near their shortest routes. It requires a schedule in
+//! which all ranks do the same and each message takes one hop. The result is the schedule of the whole machine with tables of these blocks ([`exceptions`]). So
 //! 4,096 ranks, which have 16 million blocks, take seconds.
 //!
 //! Claim: as many steps as are used, and in each the largest message. There is no link contention if the
@@ -50,8 +50,8 @@ pub(crate) struct Repair;
 /// Ranks, at most, if any block may move: every block's path is listed.
 const MOST_LISTED: u32 = 512;
 
-/// Pieces of blocks whose paths are listed, at most.
-const MOST_EXCEPTIONS: usize = 1 << 20;
+/// Pieces of blocks whose paths are listed, at most, if only blocks that were cut move.
+const MOST_EXCEPTIONS: usize = 1 << 17;
 
 /// Steps of the result, at most.
 const MOST_STEPS: u64 = 4096;
@@ -74,7 +74,7 @@ const MOVED: Parameter = Parameter::words(
         ("all", "any block may take another path; for at most 512 ranks"),
         (
             "cut",
-            "only blocks that met failures may; for schedules in which all ranks do the same, without copies",
+            "only blocks that met failures may; for schedules in which all ranks do the same, hop by hop",
         ),
     ],
 );
@@ -119,7 +119,7 @@ enum Made {
 enum Unfit {
     /// Some block cannot arrive.
     Steps,
-    /// Ranks do not do the same.
+    /// Ranks do not do the same, or not hop by hop.
     Ranks,
     /// Too many blocks are cut.
     Blocks,
@@ -188,8 +188,7 @@ impl<'r> Machines<'r> {
         let connections = connections.ok_or(Unfit::Steps)?;
         let (pieces, loads) = self.pieces(&followed, &connections)?;
         let places: Vec<Rank> = (0..ranks as u32).map(|node| self.place(node)).collect();
-        let is_near = connections.all.iter().all(|one| one.route.hops() == 1);
-        let near = followed.alike.as_ref().filter(|_| is_near);
+        let near = followed.alike.as_ref();
         let near = near.map(|alike| Near::new(alike, (&self.nodes, &places), machine));
         let paths = Paths::new(&connections, near, ranks, pieces, loads);
         // Steps without messages are left out.
@@ -404,11 +403,12 @@ impl Algorithm for Repair {
                 return Err(values.refused(STEPS.name, "enough for all blocks to arrive"));
             }
             Err(Unfit::Ranks) => {
-                let rule = "all, as ranks of the schedule differ or copy blocks";
+                let rule =
+                    "all, as ranks of the schedule differ, copy blocks or send over several hops";
                 return Err(values.refused(MOVED.name, rule));
             }
             Err(Unfit::Blocks) => {
-                let rule = "all, as more than 1048576 pieces of blocks are cut";
+                let rule = "all, as more than 131072 pieces of blocks are cut";
                 return Err(values.refused(MOVED.name, rule));
             }
         };

@@ -56,7 +56,7 @@ pub(super) fn translations(schedule: &Schedule, machine: &dyn Topology) -> Optio
 type Held = Option<(Rank, Rank)>;
 
 impl Alike {
-    /// `None` if ranks differ, or copy blocks between slots.
+    /// `None` if ranks differ, copy blocks between slots, or send over several hops.
     pub(super) fn new(schedule: &Schedule, machine: &dyn Topology, parts: &[Part]) -> Option<Self> {
         let (rule, ranks) = (schedule.rule(), schedule.problem.ranks);
         let classes = translations(schedule, machine)?;
@@ -84,6 +84,9 @@ impl Alike {
                 let mut route = send.route.clone();
                 if route.is_empty() {
                     machine.route(Rank(0), send.peer, &mut route);
+                }
+                if route.hops() != 1 {
+                    return None;
                 }
                 let message = alike.patterns.len() as u32;
                 let mut carried = Vec::new();

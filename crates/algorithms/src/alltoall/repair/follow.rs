@@ -34,7 +34,7 @@ pub(super) struct Followed {
 const NONE: u32 = u32::MAX;
 
 impl Followed {
-    /// The messages of rank 0 stand for all; `None` if ranks differ, or copy blocks between slots.
+    /// The messages of rank 0 stand for all; `None` if [`Alike`] does not serve them.
     pub(super) fn alike(schedule: &Schedule, machine: &dyn Topology) -> Option<Self> {
         let parts = parts(schedule);
         let alike = Alike::new(schedule, machine, &parts)?;

@@ -54,7 +54,7 @@ pub(super) fn reach_all(connections: &Connections, ranks: usize) -> bool {
     pairs == ranks * ranks
 }
 
-/// A torus on which every connection is one hop. Blocks stay near their shortest routes.
+/// A torus on which blocks go hop by hop, near their shortest routes.
 pub(super) struct Near<'c> {
     alike: &'c Alike,
     /// By rank of the machine without failures, its node if it has not failed; by node, that rank.
