@@ -369,6 +369,12 @@ impl Algorithm for Repair {
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let moves_all = values.is(MOVED.name, "all");
+        let ranks = request.problem.ranks;
+        if moves_all && ranks > MOST_LISTED {
+            return Err(NotApplicable::Ranks { rule: "at most 512 ranks, or moved=cut", ranks });
+        }
+        let steps = values.number(STEPS.name, 1, MOST_STEPS)?.map(|steps| steps as usize);
         let on = values.word(ON.name);
         let machines = Machines::new(request, on)?;
         let part = machines.origin();
@@ -376,7 +382,6 @@ impl Algorithm for Repair {
             Some(inner) => inner,
             None => part.solve(&ColouredRings, &Parameters::new())?,
         };
-        let steps = values.number(STEPS.name, 1, MOST_STEPS)?.map(|steps| steps as usize);
         // All that the paths depend on.
         let Origin { algorithm, parameters } = &inner.schedule.origin;
         let Problem { ports, block_bytes, .. } = part.problem;
@@ -384,11 +389,6 @@ impl Algorithm for Repair {
             [] => (0, block_bytes),
             _ => (block_bytes, 1),
         };
-        let moves_all = values.is(MOVED.name, "all");
-        let ranks = request.problem.ranks;
-        if moves_all && ranks > MOST_LISTED {
-            return Err(NotApplicable::Ranks { rule: "at most 512 ranks, or moved=cut", ranks });
-        }
         let key = format!("{algorithm} {parameters:?} {on} {moves_all} {steps:?} {ports} {cut}");
         let key: Vec<u32> = key.chars().map(u32::from).collect();
         let repaired =
