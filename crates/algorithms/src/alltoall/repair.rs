@@ -21,8 +21,8 @@
 //! schedule has none, so one port is enough. On `torus:8x8` with a failed link and 1 port, `strided-rings`
 //! takes 14 steps and 137 blocks instead of 14 and 112. `tests/correctness/repair.rs` has other failures.
 
-mod alike;
 mod connections;
+mod equivalent;
 mod exceptions;
 mod follow;
 mod paths;
@@ -32,8 +32,8 @@ use std::sync::Arc;
 use topocoll_schedule::{Block, Message, Origin, Parameters, Part, Problem, Recorder, Schedule};
 use topocoll_topology::{Graph, Rank, Shape, Topology};
 
-use self::alike::translations;
 use self::connections::{Connection, Connections, NONE, Steps};
+use self::equivalent::translations;
 use self::exceptions::{Excepted, Exceptions, Whole};
 use self::follow::Followed;
 use self::paths::{Near, Paths, Piece, reach_all};
@@ -175,7 +175,7 @@ impl<'r> Machines<'r> {
         let followed = if moves_all {
             Followed::listed(schedule)
         } else {
-            Followed::alike(schedule, machine).ok_or(Unfit::Ranks)?
+            Followed::equivalent(schedule, machine).ok_or(Unfit::Ranks)?
         };
         let found = Steps::new(self.graph, machine, &self.nodes, schedule.problem.ports, &followed);
         let numbers = match steps {
@@ -187,9 +187,10 @@ impl<'r> Machines<'r> {
         let connections = tried.find(|connections| reach_all(connections, ranks));
         let connections = connections.ok_or(Unfit::Steps)?;
         let (pieces, loads) = self.pieces(&followed, &connections)?;
-        let places: Vec<Rank> = (0..ranks as u32).map(|node| self.place(node)).collect();
-        let near = followed.alike.as_ref();
-        let near = near.map(|alike| Near::new(alike, (&self.nodes, &places), machine));
+        let places = (0..).zip(&self.nodes).filter(|(_, node)| node.is_some());
+        let places: Vec<Rank> = places.map(|(rank, _)| Rank(rank)).collect();
+        let near = followed.equivalent.as_ref();
+        let near = near.map(|equivalent| Near::new(equivalent, (&self.nodes, &places), machine));
         let paths = Paths::new(&connections, near, ranks, pieces, loads);
         // Steps without messages are left out.
         let (mut used, mut hops) = (Vec::new(), 0);
@@ -202,22 +203,16 @@ impl<'r> Machines<'r> {
         }
         let (steps, volume) = (used.len() as u32, paths.volume().into());
         let Paths { pieces, .. } = paths;
-        let made = match followed.alike {
+        let made = match followed.equivalent {
             None => Made::Listed(messages(&connections, &used, &followed.parts, &pieces)),
-            Some(alike) => {
-                let whole = Whole { schedule: schedule.clone(), alike, parts: followed.parts };
+            Some(equivalent) => {
+                let whole = Whole { schedule: schedule.clone(), equivalent, parts: followed.parts };
                 let nodes = (self.nodes.clone(), places);
                 let made = Exceptions::new(whole, nodes, (&connections, &used), &pieces);
                 Made::Exceptions(Arc::new(made))
             }
         };
         Ok(Repaired { made, steps, volume, hops, shared: found.shared })
-    }
-
-    /// The rank of the schedule at a node.
-    fn place(&self, node: u32) -> Rank {
-        let lattice = self.graph.lattice().filter(|_| self.whole.is_some());
-        lattice.map_or(Rank(node), |lattice| lattice.place(Rank(node)))
     }
 
     /// The pieces that may move, with the paths that they have; and by connection the size of all others.
@@ -238,7 +233,7 @@ impl<'r> Machines<'r> {
                 pieces.push(Piece { from, to, part, size: sizes[part], path });
             }
         };
-        let Some(alike) = &followed.alike else {
+        let Some(equivalent) = &followed.equivalent else {
             for (block, paths) in followed.blocks() {
                 for (part, path) in paths.iter().enumerate() {
                     list(block, part, &mut path.iter().copied());
@@ -247,25 +242,25 @@ impl<'r> Machines<'r> {
             return Ok((pieces, loads));
         };
         // The loads of all messages, then without the blocks that are cut or have failed.
-        let (mut cut, ranks) = (Vec::new(), alike.ranks as usize);
+        let (mut cut, ranks) = (Vec::new(), equivalent.ranks as usize);
         for (number, &connection) in connections.of_message.iter().enumerate() {
             let (message, from) = (number / ranks, Rank((number % ranks) as u32));
             if connection == NONE {
-                cut.extend(alike.blocks(message, from));
+                cut.extend(equivalent.blocks(message, from));
             } else {
-                loads[connection as usize] = alike.size(message, sizes);
+                loads[connection as usize] = equivalent.size(message, sizes);
             }
             // A block may be in several of them.
             if cut.len() > 8 * MOST_EXCEPTIONS {
                 return Err(Unfit::Blocks);
             }
         }
-        cut.extend(alike.failed(&self.nodes));
+        cut.extend(equivalent.failed(&self.nodes));
         cut.sort_unstable();
         cut.dedup();
         for &block in &cut {
             for (piece, size) in sizes.iter().enumerate() {
-                let messages = || alike.messages(block, piece).map(|(message, _)| message);
+                let messages = || equivalent.messages(block, piece).map(|(message, _)| message);
                 for message in messages() {
                     let connection = connections.of_message[message as usize];
                     if connection != NONE {
@@ -328,7 +323,7 @@ fn settings(request: &Request<'_>) -> Vec<(u64, Parameters)> {
 }
 
 /// Settings for schedules hop by hop in which all ranks do the same. Their repair takes seconds.
-fn alike(request: &Request<'_>) -> Vec<Parameters> {
+fn hop_by_hop(request: &Request<'_>) -> Vec<Parameters> {
     let found = request.solutions(&NeighbourRings);
     let found = found.filter(|found| translations(&found.schedule, request.topology).is_some());
     let found = found.map(|Solution { schedule, claims }| {
@@ -349,7 +344,7 @@ impl Algorithm for Repair {
         let machines = Machines::new(request, "whole")?;
         let ranks = request.problem.ranks;
         if ranks > MOST_RANKED {
-            let found = alike(&machines.origin());
+            let found = hop_by_hop(&machines.origin());
             let why = "more than 64 ranks of a mesh take minutes";
             return if found.is_empty() { Err(NotApplicable::Unranked { why }) } else { Ok(found) };
         }

@@ -11,8 +11,8 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Rank, Route};
 
-use super::alike::{Alike, Pattern};
 use super::connections::{Connections, NONE};
+use super::equivalent::{Equivalent, Pattern};
 use super::paths::Piece;
 
 /// Lists one after the other, and the first place of each.
@@ -63,7 +63,7 @@ struct Added {
 /// The schedule of the whole machine.
 pub(super) struct Whole {
     pub(super) schedule: Schedule,
-    pub(super) alike: Alike,
+    pub(super) equivalent: Equivalent,
     /// The pieces of a block.
     pub(super) parts: Vec<Part>,
 }
@@ -130,12 +130,13 @@ impl Exceptions {
     /// The numbers of messages, and the places in them of blocks that take other paths, or whose source or
     /// destination has failed.
     fn removed(&self, blocks: &[(u32, u32)]) -> Vec<(u32, u32)> {
-        let Whole { alike, .. } = &self.whole;
+        let Whole { equivalent, .. } = &self.whole;
         let place = |node: u32| self.places[node as usize];
         let mut removed = Vec::new();
         let others = blocks.iter().map(|&(from, to)| [place(from), place(to)]);
-        for block in others.chain(alike.failed(&self.nodes)) {
-            (0..alike.pieces).for_each(|piece| removed.extend(alike.messages(block, piece)));
+        for block in others.chain(equivalent.failed(&self.nodes)) {
+            (0..equivalent.pieces)
+                .for_each(|piece| removed.extend(equivalent.messages(block, piece)));
         }
         removed.sort_unstable();
         removed.dedup();
@@ -186,7 +187,8 @@ impl Exceptions {
         let mut messages: Vec<u32> = removed.iter().map(|&(message, _)| message).collect();
         for (number, one) in (0u32..).zip(&connections.all) {
             let Some(message) = one.message else { continue };
-            let pattern = &self.whole.alike.patterns[(message / self.whole.alike.ranks) as usize];
+            let pattern =
+                &self.whole.equivalent.patterns[(message / self.whole.equivalent.ranks) as usize];
             let other = one.route != pattern.route;
             if other {
                 self.routes.push((number, one.route.clone()));
@@ -279,9 +281,9 @@ impl Exceptions {
 
     /// The slots of a message's sender or receiver, and its route.
     fn message(&self, message: usize, from: Rank, sends: bool) -> (SlotSet, Route) {
-        let Pattern { sent, received, route, .. } = &self.whole.alike.patterns[message];
+        let Pattern { sent, received, route, .. } = &self.whole.equivalent.patterns[message];
         let all = if sends { sent } else { received };
-        let number = self.whole.alike.number(message as u32, from);
+        let number = self.whole.equivalent.number(message as u32, from);
         let Ok(place) = self.changes.binary_search_by_key(&number, |change| change.message) else {
             return (all.clone(), route.clone());
         };
@@ -339,16 +341,16 @@ impl Rule for Excepted {
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        let Exceptions { whole: Whole { alike, .. }, nodes, added, received, .. } = &*self.0;
+        let Exceptions { whole: Whole { equivalent, .. }, nodes, added, received, .. } = &*self.0;
         let at = self.0.places[rank.index()];
         let of = self.0.steps[step as usize];
-        for message in of.map_or(0..0, |of| alike.of_step(of)) {
-            let peer = alike.patterns[message].to;
-            if let Some(to) = nodes[alike.translated(peer, Rank(0), at).index()] {
+        for message in of.map_or(0..0, |of| equivalent.of_step(of)) {
+            let peer = equivalent.patterns[message].to;
+            if let Some(to) = nodes[equivalent.translated(peer, Rank(0), at).index()] {
                 let (slots, route) = self.0.message(message, at, true);
                 out.send(Rank(to), slots, route);
             }
-            let from = alike.translated(Rank(0), peer, at);
+            let from = equivalent.translated(Rank(0), peer, at);
             if let Some(node) = nodes[from.index()] {
                 out.receive(Rank(node), self.0.message(message, from, false).0);
             }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use topocoll_schedule::{Block, Part, Schedule, SlotSet, Step};
 use topocoll_topology::{Rank, Route, Topology};
 
-use super::alike::{Alike, Pattern};
+use super::equivalent::{Equivalent, Pattern};
 
 /// A message; an empty route stands for the machine's own.
 pub(super) struct Sent {
@@ -27,25 +27,25 @@ pub(super) struct Followed {
     /// By block, source by source, and piece: the messages that carry it, in order.
     paths: Vec<Vec<u32>>,
     /// Rank 0's instead, if all ranks do the same.
-    pub(super) alike: Option<Alike>,
+    pub(super) equivalent: Option<Equivalent>,
 }
 
 /// No piece.
 const NONE: u32 = u32::MAX;
 
 impl Followed {
-    /// The messages of rank 0 stand for all; `None` if [`Alike`] does not serve them.
-    pub(super) fn alike(schedule: &Schedule, machine: &dyn Topology) -> Option<Self> {
+    /// The messages of rank 0 stand for all; `None` if [`Equivalent`] does not serve them.
+    pub(super) fn equivalent(schedule: &Schedule, machine: &dyn Topology) -> Option<Self> {
         let parts = parts(schedule);
-        let alike = Alike::new(schedule, machine, &parts)?;
-        let mut sent = Vec::with_capacity(alike.patterns.len() * alike.ranks as usize);
-        for Pattern { step, to, route, .. } in &alike.patterns {
-            sent.extend((0..alike.ranks).map(Rank).map(|from| {
-                let to = alike.translated(*to, Rank(0), from);
+        let equivalent = Equivalent::new(schedule, machine, &parts)?;
+        let mut sent = Vec::with_capacity(equivalent.patterns.len() * equivalent.ranks as usize);
+        for Pattern { step, to, route, .. } in &equivalent.patterns {
+            sent.extend((0..equivalent.ranks).map(Rank).map(|from| {
+                let to = equivalent.translated(*to, Rank(0), from);
                 Sent { step: *step, from, to, route: route.clone() }
             }));
         }
-        Some(Self { alike: Some(alike), ..Self::of(schedule, parts, sent) })
+        Some(Self { equivalent: Some(equivalent), ..Self::of(schedule, parts, sent) })
     }
 
     fn of(schedule: &Schedule, parts: Vec<Part>, sent: Vec<Sent>) -> Self {
@@ -55,7 +55,7 @@ impl Followed {
             _ => parts.iter().map(|part| part.bytes(problem.block_bytes)).collect(),
         };
         let (ranks, steps) = (problem.ranks as usize, schedule.rule().steps());
-        Self { ranks, parts, sizes, steps, sent, paths: Vec::new(), alike: None }
+        Self { ranks, parts, sizes, steps, sent, paths: Vec::new(), equivalent: None }
     }
 
     /// Follows every piece from slot to slot.
@@ -141,18 +141,20 @@ impl Followed {
     pub(super) fn pieces(&self, nodes: &[Option<u32>]) -> Vec<u32> {
         let mut pieces = vec![0; self.sent.len()];
         let is_kept = |ends: [usize; 2]| ends.iter().all(|&rank| nodes[rank].is_some());
-        let Some(alike) = &self.alike else {
+        let Some(equivalent) = &self.equivalent else {
             for (_, paths) in self.blocks().filter(|(ends, _)| is_kept(*ends)) {
                 paths.iter().flatten().for_each(|&message| pieces[message as usize] += 1);
             }
             return pieces;
         };
         for (of_one, pieces) in pieces.chunks_mut(self.ranks).enumerate() {
-            pieces.fill(alike.carried[of_one].len() as u32);
+            pieces.fill(equivalent.carried[of_one].len() as u32);
         }
-        for block in alike.failed(nodes) {
-            for piece in 0..alike.pieces {
-                alike.messages(block, piece).for_each(|(message, _)| pieces[message as usize] -= 1);
+        for block in equivalent.failed(nodes) {
+            for piece in 0..equivalent.pieces {
+                equivalent
+                    .messages(block, piece)
+                    .for_each(|(message, _)| pieces[message as usize] -= 1);
             }
         }
         pieces

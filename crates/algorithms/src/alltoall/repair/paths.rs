@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 use topocoll_topology::{Rank, Route, Segment, Topology};
 
-use super::alike::Alike;
 use super::connections::{Connections, NONE};
+use super::equivalent::Equivalent;
 
 /// Visits of connections after which no other paths are tried.
 const MOST_VISITS: usize = 1 << 32;
@@ -56,7 +56,7 @@ pub(super) fn reach_all(connections: &Connections, ranks: usize) -> bool {
 
 /// A torus on which blocks go hop by hop, near their shortest routes.
 pub(super) struct Near<'c> {
-    alike: &'c Alike,
+    equivalent: &'c Equivalent,
     /// By rank of the machine without failures, its node if it has not failed; by node, that rank.
     nodes: &'c [Option<u32>],
     places: &'c [Rank],
@@ -72,21 +72,21 @@ const DETOUR: u64 = 2;
 
 impl<'c> Near<'c> {
     pub(super) fn new(
-        alike: &'c Alike,
+        equivalent: &'c Equivalent,
         (nodes, places): (&'c [Option<u32>], &'c [Rank]),
         machine: &dyn Topology,
     ) -> Self {
-        let routes = (0..alike.ranks).map(|rank| {
+        let routes = (0..equivalent.ranks).map(|rank| {
             let mut route = Route::default();
             machine.route(Rank(0), Rank(rank), &mut route);
             route
         });
-        Self { alike, nodes, places, routes: routes.collect() }
+        Self { equivalent, nodes, places, routes: routes.collect() }
     }
 
     fn route(&self, from: u32, to: u32) -> &Route {
         let [from, to] = [from, to].map(|node| self.places[node as usize]);
-        &self.routes[self.alike.translated(to, from, Rank(0)).index()]
+        &self.routes[self.equivalent.translated(to, from, Rank(0)).index()]
     }
 
     /// The hops from a rank on the way to its destination; `None` if it is too far.
@@ -99,7 +99,7 @@ impl<'c> Near<'c> {
     /// The next node along a dimension, if it has not failed.
     fn beyond(&self, node: u32, dimension: usize, hops: i64) -> Option<u32> {
         let place = self.places[node as usize];
-        self.nodes[self.alike.radix().shifted(place, dimension, hops).index()]
+        self.nodes[self.equivalent.radix().shifted(place, dimension, hops).index()]
     }
 }
 
@@ -284,7 +284,7 @@ impl<'c> Paths<'c> {
         let Piece { from, to, .. } = self.pieces[piece];
         let segments = near.route(from, to).segments();
         let turns = if segments.len() < 3 { segments.len() } else { 2 * segments.len() };
-        let dimensions = 0..near.alike.radix().dimensions() as u32;
+        let dimensions = 0..near.equivalent.radix().dimensions() as u32;
         let detours = dimensions.flat_map(|dimension| [(dimension, 1), (dimension, -1)]);
         let mut moves: SmallVec<[Segment; 8]> = SmallVec::new();
         for detour in std::iter::once(None).chain(detours.map(Some)) {

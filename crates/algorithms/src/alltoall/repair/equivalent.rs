@@ -18,15 +18,15 @@ pub(super) struct Pattern {
 
 /// A hop of a block of rank 0: the message of rank 0 whose translation carries it, its place in the
 /// message, and the rank that sends it.
-#[derive(Clone, Copy)]
-pub(super) struct Hop {
-    pub(super) message: u32,
-    pub(super) place: u32,
-    pub(super) at: Rank,
+#[derive(Clone)]
+struct Hop {
+    message: u32,
+    place: u32,
+    at: Rank,
 }
 
 /// A schedule in which translations map each rank's messages and blocks onto those of every other.
-pub(super) struct Alike {
+pub(super) struct Equivalent {
     classes: RankClasses,
     pub(super) ranks: u32,
     /// Those of rank 0, in the order of steps.
@@ -55,12 +55,12 @@ pub(super) fn translations(schedule: &Schedule, machine: &dyn Topology) -> Optio
 /// reached.
 type Held = Option<(Rank, Rank)>;
 
-impl Alike {
+impl Equivalent {
     /// `None` if ranks differ, copy blocks between slots, or send over several hops.
     pub(super) fn new(schedule: &Schedule, machine: &dyn Topology, parts: &[Part]) -> Option<Self> {
         let (rule, ranks) = (schedule.rule(), schedule.problem.ranks);
         let classes = translations(schedule, machine)?;
-        let mut alike = Self {
+        let mut equivalent = Self {
             classes,
             ranks,
             patterns: Vec::new(),
@@ -68,7 +68,7 @@ impl Alike {
             carried: Vec::new(),
             pieces: parts.len(),
         };
-        let mut held = alike.start(schedule)?;
+        let mut held = equivalent.start(schedule)?;
         let (mut does, mut moved) = (Step::default(), Vec::new());
         for step in 0..rule.steps() {
             rule.step(Rank(0), step, &mut does);
@@ -78,7 +78,7 @@ impl Alike {
             for (place, send) in does.sends.iter().enumerate() {
                 let before = does.sends[..place].iter().filter(|one| one.peer == send.peer).count();
                 // Rank 0 receives what the rank opposite sends.
-                let from = alike.translated(Rank(0), send.peer, Rank(0));
+                let from = equivalent.translated(Rank(0), send.peer, Rank(0));
                 let mut receives = does.receives.iter().filter(|one| one.peer == from);
                 let received = receives.nth(before).expect("bug: a message that is not received");
                 let mut route = send.route.clone();
@@ -88,7 +88,7 @@ impl Alike {
                 if route.hops() != 1 {
                     return None;
                 }
-                let message = alike.patterns.len() as u32;
+                let message = equivalent.patterns.len() as u32;
                 let mut carried = Vec::new();
                 for (place, ((slot, part), (to, _))) in
                     (0..).zip(send.slots.slots().zip(received.slots.slots()))
@@ -96,20 +96,20 @@ impl Alike {
                     for piece in pieces_of(parts, part) {
                         let from = slot as usize * parts.len() + piece;
                         let Some((block, at)) = held[from].take() else { continue };
-                        let hops = &mut alike.hops[block.index() * parts.len() + piece];
+                        let hops = &mut equivalent.hops[block.index() * parts.len() + piece];
                         hops.push(Hop { message, place, at });
                         carried.push((block, at, piece));
-                        let next = alike.translated(at, Rank(0), send.peer);
+                        let next = equivalent.translated(at, Rank(0), send.peer);
                         moved.push((to as usize * parts.len() + piece, (block, next)));
                     }
                 }
-                alike.carried.push(carried);
+                equivalent.carried.push(carried);
                 let (sent, received) = (send.slots.clone(), received.slots.clone());
-                alike.patterns.push(Pattern { step, to: send.peer, route, sent, received });
+                equivalent.patterns.push(Pattern { step, to: send.peer, route, sent, received });
             }
             moved.drain(..).for_each(|(slot, block)| held[slot] = Some(block));
         }
-        Some(alike)
+        Some(equivalent)
     }
 
     /// What rank 0 holds before the first step, by slot and part; `None` if the layouts of other ranks are no
