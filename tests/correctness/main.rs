@@ -10,6 +10,7 @@ mod conformance;
 mod failures;
 mod forgery;
 mod gather;
+mod gossip;
 mod graphs;
 mod independent;
 mod lattices;

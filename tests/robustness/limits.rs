@@ -19,7 +19,7 @@ use topocoll_certificate::check;
 /// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 38] = [
+const ROWS: [Row; 39] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
@@ -69,6 +69,7 @@ const ROWS: [Row; 38] = [
         "a network of at most 67108864 links on all routes",
     ),
     ("ranks of store-and-forward", 512, forwarded, "at most 512 ranks"),
+    ("ranks of gossip", 512, gossiped, "at most 512 ranks"),
     ("ranks of repair", 512, repaired, "at most 512 ranks"),
     (
         "ranks of a machine on which unequal blocks are ranked",
@@ -402,9 +403,11 @@ fn demand(ranks: u64) -> Result<(), String> {
 
 /// Whether an algorithm applies; if it is only too slow for rankings, it does.
 fn applies(name: &str, machine: &Machine, ports: u32) -> Result<(), String> {
-    let problem = Problem::new(Collective::AllToAll, machine.ranks(), ports, 1).unwrap();
+    let catalogue = Catalogue::standard();
+    let algorithm = catalogue.find(name).unwrap();
+    let problem = Problem::new(algorithm.info().operation, machine.ranks(), ports, 1).unwrap();
     let request = Request::new(&problem, &*machine.topology);
-    match request.candidates(Catalogue::standard().find(name).unwrap()) {
+    match request.candidates(algorithm) {
         Err(NotApplicable::Unranked { .. }) => Ok(()),
         found => text(found),
     }
@@ -421,6 +424,10 @@ fn matched(ranks: u64) -> Result<(), String> {
 fn forwarded(ranks: u64) -> Result<(), String> {
     let machine = machine(&format!("hyperx:{ranks}")).unwrap();
     applies("store-and-forward", &machine, machine.ranks() - 1)
+}
+
+fn gossiped(ranks: u64) -> Result<(), String> {
+    applies("gossip", &machine(&format!("hyperx:{ranks}")).unwrap(), 1)
 }
 
 fn repaired(ranks: u64) -> Result<(), String> {

@@ -3,6 +3,7 @@
 pub(crate) mod bucket;
 pub(crate) mod concat;
 pub(crate) mod gather_broadcast;
+pub(crate) mod gossip;
 pub(crate) mod neighbour_gather;
 pub(crate) mod node_gather;
 pub(crate) mod recursive_doubling;

@@ -27,9 +27,11 @@ mod allgather;
 mod alltoall;
 mod catalogue;
 mod claims;
+mod drawn;
 mod error;
 mod factor;
 mod front;
+mod hops;
 mod layout;
 mod lifted;
 mod parameters;
@@ -76,4 +78,5 @@ const ALGORITHMS: &[&dyn Algorithm] = &[
     &allgather::node_gather::NodeGather,
     &allgather::bucket::Bucket,
     &allgather::neighbour_gather::NeighbourGather,
+    &allgather::gossip::Gossip,
 ];

@@ -17,11 +17,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use topocoll_schedule::{Block, Message, Parameters, Part, Recorder};
-use topocoll_topology::{Capacity, Graph, LinkId, Shape};
+use topocoll_schedule::{Parameters, Problem};
+use topocoll_topology::Graph;
 
 use self::routes::Routes;
-use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
+use crate::hops::{self, Sent};
+use crate::{Algorithm, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct StoreAndForward;
 
@@ -43,14 +44,6 @@ static INFO: Info = Info::new(
     "balanced routes, the farthest blocks first; as Leighton, Maggs and Rao 1994",
 )
 .taking(&[LINK_BLOCKS]);
-
-/// A message on a link.
-struct Sent {
-    step: u32,
-    link: u32,
-    /// Its blocks, as numbers of routes.
-    blocks: Vec<u32>,
-}
 
 /// Fills steps with at most `most` blocks on each link.
 fn filled(routes: &Routes, most: u32) -> Vec<Sent> {
@@ -94,31 +87,10 @@ fn filled(routes: &Routes, most: u32) -> Vec<Sent> {
     sent
 }
 
-/// Steps, and the sum over them of the largest message.
-fn counts(sent: &[Sent]) -> (u32, u64) {
-    let mut largest: Vec<usize> = Vec::new();
-    for message in sent {
-        largest.resize(message.step as usize + 1, 0);
-        let of_step = &mut largest[message.step as usize];
-        *of_step = message.blocks.len().max(*of_step);
-    }
-    (largest.len() as u32, largest.iter().map(|&blocks| blocks as u64).sum())
-}
-
-/// The network of a request.
+/// The network of a request, if every rank has a port for each of its links.
 fn network<'r>(request: &Request<'r>) -> Result<&'r Graph, NotApplicable> {
-    let (topology, problem) = (request.topology, request.problem);
-    let ranks = problem.ranks;
-    let Shape::Graph(graph) = topology.shape() else {
-        return Err(request.requires("a graph, or a grid with failed links"));
-    };
-    if graph.vertices() != ranks {
-        return Err(request.requires("ranks, no switches, at both ends of every link"));
-    }
-    let kinds = topology.link_kinds();
-    if kinds.iter().any(|kind| kind.capacity != Capacity::CLASS) {
-        return Err(request.requires("links of equal bandwidth"));
-    }
+    let graph = hops::network(request)?;
+    let Problem { ranks, ports, .. } = request.problem;
     if ranks > MOST_RANKS {
         return Err(NotApplicable::Ranks { rule: "at most 512 ranks", ranks });
     }
@@ -127,8 +99,8 @@ fn network<'r>(request: &Request<'r>) -> Result<&'r Graph, NotApplicable> {
     all.for_each(|(_, to)| into[to as usize] += 1);
     let out = (0..ranks).map(|rank| graph.leaving(rank).len() as u32);
     let least = out.chain(into).max().unwrap_or(0);
-    if problem.ports < least {
-        return Err(NotApplicable::FewPorts { least, ports: problem.ports });
+    if ports < least {
+        return Err(NotApplicable::FewPorts { least, ports });
     }
     Ok(graph)
 }
@@ -170,27 +142,8 @@ impl Algorithm for StoreAndForward {
         let given = values.number(LINK_BLOCKS.name, 1, u32::MAX.into())?;
         let most = given.map_or_else(|| most_blocks(&routes, 0), |most| most as u32);
         let sent = graph.plan(&[most], || filled(&routes, most));
-        let mut recorder = Recorder::new(request.problem);
-        for Sent { step, link, blocks } in &*sent {
-            let [from, to] = routes.ends(*link);
-            let route = graph.route_over(from, &[LinkId((*link).into())]);
-            let route = Some(route.expect("bug: a link of another rank"));
-            let mut named: Vec<Block> = blocks.iter().map(|&block| routes.block(block)).collect();
-            named.sort_unstable_by_key(|block| (block.to, block.from));
-            let blocks = named.into_iter().map(|block| (block, Part::Whole)).collect();
-            recorder.push(&Message { step: *step, from, to, route, blocks });
-        }
-        let (steps, volume) = counts(&sent);
-        let bytes = u128::from(volume) * u128::from(request.problem.block_bytes);
-        let hops = u128::from(steps);
-        let claims = Claims {
-            hops: Some(hops),
-            hops_floor: hops,
-            rearrangements: Some(0),
-            contention_free: true,
-            ..Claims::new(steps.into(), bytes)
-        };
-        let solution = Solution::new(request, values, recorder.finish(), claims);
+        let of = (graph, routes.ends());
+        let solution = hops::solution(request, values, of, &sent, |block| routes.block(block));
         Ok(solution.with(LINK_BLOCKS.name, u64::from(most)))
     }
 }

@@ -1,10 +1,13 @@
 //! The pieces of blocks on the connections of all steps, so that the largest messages are small.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use topocoll_topology::{Rank, Route, Segment, Topology};
 
-use super::connections::{Connections, NONE};
+use super::connections::{Connection, Connections, NONE};
 use super::equivalent::Equivalent;
+use crate::drawn::{SPREAD, drawn};
 
 /// Visits of connections after which no other paths are tried.
 const MOST_VISITS: usize = 1 << 32;
@@ -103,16 +106,51 @@ impl<'c> Near<'c> {
     }
 }
 
-/// A shortest path to a rank: its length, its last connection with the path before it, and the least length
-/// from there to the destination.
+/// A shortest path to a rank: its length, its last connection with the path before it, the least length from
+/// there to the destination near it, and whether it may lead there.
 #[derive(Clone, Copy)]
 struct Reached {
     length: Length,
     last: u32,
     ahead: Length,
+    is_open: bool,
 }
 
-const UNSEEN: Reached = Reached { length: UNREACHED, last: NONE, ahead: 0 };
+const UNSEEN: Reached = Reached { length: UNREACHED, last: NONE, ahead: 0, is_open: false };
+
+/// By step and rank, the fewest connections from there to one destination, at most 254, or [`NO_WAY`].
+#[derive(Clone)]
+struct Hops(Arc<[u8]>);
+
+const NO_WAY: u8 = u8::MAX;
+
+/// Bytes of the tables that are kept.
+const MOST_KEPT: usize = 1 << 27;
+
+impl Hops {
+    fn new(connections: &Connections, ranks: usize, to: u32) -> Self {
+        let steps = connections.count();
+        let mut hops = vec![NO_WAY; (steps + 1) * ranks];
+        hops[steps * ranks + to as usize] = 0;
+        for step in (0..steps).rev() {
+            let (own, later) = hops[step * ranks..].split_at_mut(ranks);
+            own.copy_from_slice(&later[..ranks]);
+            for Connection { from, to, .. } in &connections.all[connections.of_step(step)] {
+                let own = &mut own[*from as usize];
+                if later[*to as usize] != NO_WAY {
+                    *own = later[*to as usize].saturating_add(1).min(NO_WAY - 1).min(*own);
+                }
+            }
+        }
+        Self(hops.into())
+    }
+
+    /// The least length from a rank before a step to the destination.
+    fn ahead(&self, step: usize, rank: u32, ranks: usize) -> Option<Length> {
+        let hops = self.0[step * ranks + rank as usize];
+        (hops != NO_WAY).then(|| Length::from(hops) * UNIT)
+    }
+}
 
 pub(super) struct Paths<'c> {
     connections: &'c Connections,
@@ -122,10 +160,13 @@ pub(super) struct Paths<'c> {
     pub(super) loads: Vec<u64>,
     /// By step, the size of its largest message.
     largest: Vec<u64>,
-    /// By rank, the shortest path to it; the ranks that have one, and those that are too far.
+    /// By destination, the hops to it. Some are kept.
+    hops: Vec<Option<Hops>>,
+    kept: usize,
+    /// By rank, the shortest path to it; the ranks that have one or are too far, and those that may lead on.
     reached: Vec<Reached>,
     seen: Vec<u32>,
-    far: Vec<u32>,
+    open: Vec<u32>,
     /// Paths: the last connection, and the path before it.
     ends: Vec<(u32, u32)>,
     /// By connection that is tried in a step: its number, the length to its end, and the path before it.
@@ -149,9 +190,11 @@ impl<'c> Paths<'c> {
             pieces,
             loads,
             largest: vec![0; connections.count()],
+            hops: vec![None; ranks],
+            kept: 0,
             reached: vec![UNSEEN; ranks],
             seen: Vec::new(),
-            far: Vec::new(),
+            open: Vec::new(),
             ends: Vec::new(),
             arrived: Vec::new(),
             visits: 0,
@@ -204,28 +247,57 @@ impl<'c> Paths<'c> {
         self.pieces[piece].path = path;
     }
 
-    /// The shortest path of a piece, which is on none. `length` is that of a connection: by its number, its
-    /// load with the piece, and the largest message of its step.
+    /// The hops to a destination, unless pieces stay near their shortest routes.
+    fn hops(&mut self, to: u32) -> Option<Hops> {
+        if self.near.is_some() {
+            return None;
+        }
+        if self.hops[to as usize].is_none() {
+            if self.kept > MOST_KEPT {
+                self.hops.fill(None);
+                self.kept = 0;
+            }
+            let hops = Hops::new(self.connections, self.hops.len(), to);
+            self.kept += hops.0.len();
+            self.hops[to as usize] = Some(hops);
+        }
+        self.hops[to as usize].clone()
+    }
+
+    /// The shortest path of a piece, which is on none, if it is shorter than `most`. `length` is that of a
+    /// connection: by its number, its load with the piece, and the largest message of its step.
     fn shortest(
         &mut self,
         piece: usize,
+        most: Length,
         length: impl Fn(usize, u64, u64) -> Option<Length>,
     ) -> Option<Vec<u32>> {
         let Piece { from, to, size, .. } = self.pieces[piece];
+        let (hops, ranks) = (self.hops(to), self.reached.len());
+        let ahead = |step, rank| match &hops {
+            Some(hops) => hops.ahead(step, rank, ranks),
+            None => Some(0),
+        };
         self.ends.clear();
-        self.reached[from as usize] = Reached { length: 0, last: NONE, ahead: 0 };
+        self.reached[from as usize] = Reached { length: 0, is_open: true, ..UNSEEN };
         self.seen.push(from);
-        for (step, &most) in self.largest.iter().enumerate() {
-            for &from in &self.seen {
+        self.open.push(from);
+        for (step, &largest) in self.largest.iter().enumerate() {
+            let best = self.reached[to as usize].length.min(most);
+            self.open.retain(|&rank| {
+                let Reached { length, ahead: near, is_open, .. } = &mut self.reached[rank as usize];
+                let ahead = ahead(step, rank).map(|ahead| *length + ahead.max(*near));
+                *is_open = ahead.is_some_and(|all| all < best);
+                *is_open
+            });
+            for &from in &self.open {
                 let before = self.reached[from as usize];
-                if before.length + before.ahead >= self.reached[to as usize].length {
-                    continue;
-                }
                 for number in self.connections.of_sender(step, from) {
                     self.visits += 1;
                     let next = self.connections.to[number];
                     let mut reached = self.reached[next as usize];
-                    if before.length >= reached.length {
+                    let after = ahead(step + 1, next).map(|ahead| before.length + UNIT + ahead);
+                    if before.length >= reached.length || after.is_none_or(|after| after >= best) {
                         continue;
                     }
                     if reached.length == UNREACHED
@@ -235,7 +307,7 @@ impl<'c> Paths<'c> {
                         reached.ahead = ahead.map_or(0, |hops| hops * AHEAD);
                         if ahead.is_none() {
                             reached.length = FAR;
-                            self.far.push(next);
+                            self.seen.push(next);
                         }
                         self.reached[next as usize] = reached;
                     }
@@ -243,7 +315,7 @@ impl<'c> Paths<'c> {
                     if reached.length == FAR || reached.ahead >= late {
                         continue;
                     }
-                    if let Some(length) = length(number, self.loads[number] + size, most) {
+                    if let Some(length) = length(number, self.loads[number] + size, largest) {
                         self.arrived.push((number as u32, before.length + length, before.last));
                     }
                 }
@@ -255,16 +327,20 @@ impl<'c> Paths<'c> {
                     if reached.length == UNREACHED {
                         self.seen.push(rank);
                     }
+                    if !std::mem::replace(&mut reached.is_open, true) {
+                        self.open.push(rank);
+                    }
                     (reached.length, reached.last) = (length, self.ends.len() as u32);
                     self.ends.push((number, last));
                 }
             }
         }
         let Reached { length, mut last, .. } = self.reached[to as usize];
-        for rank in self.seen.drain(..).chain(self.far.drain(..)) {
+        self.open.clear();
+        for rank in self.seen.drain(..) {
             self.reached[rank as usize] = UNSEEN;
         }
-        if length == UNREACHED {
+        if length >= most {
             return None;
         }
         let mut path = Vec::new();
@@ -343,9 +419,9 @@ impl<'c> Paths<'c> {
             let length =
                 |_, load, most| Some(if load > most { LARGER } else { relative(load, most) });
             let straight = self.straight(piece);
-            let path = straight.or_else(|| self.shortest(piece, length)).or_else(|| {
+            let path = straight.or_else(|| self.shortest(piece, UNREACHED, length)).or_else(|| {
                 let near = self.near.take();
-                let path = self.shortest(piece, length);
+                let path = self.shortest(piece, UNREACHED, length);
                 self.near = near;
                 path
             });
@@ -401,7 +477,7 @@ impl<'c> Paths<'c> {
                 let old = self.remove(piece);
                 let path = match self.near {
                     Some(_) => self.straight(piece),
-                    None => self.shortest(piece, |_, load, most| {
+                    None => self.shortest(piece, UNREACHED, |_, load, most| {
                         (load <= most).then(|| relative(load, most))
                     }),
                 };
@@ -436,10 +512,18 @@ impl<'c> Paths<'c> {
         for place in 0..count {
             let piece = (place * 7919 + round * 104_729) % count;
             let old = self.remove(piece);
-            let seed = (round * count + place) as u64;
-            let path = self.shortest(piece, |number, load, most| {
-                (load <= most).then(|| relative(load, most) + drawn(seed, number) % (UNIT / 2))
+            let seed = ((round * count + place) as u64).wrapping_mul(SPREAD);
+            let length = |number: usize, load, most| {
+                let chance = drawn(seed ^ (number as u64) << 20) % (UNIT / 2);
+                (load <= most).then(|| relative(load, most) + chance)
+            };
+            let size = self.pieces[piece].size;
+            let lengths = old.iter().map(|&one| {
+                let most = self.largest[self.connections.step_of(one)];
+                length(one as usize, self.loads[one as usize] + size, most)
             });
+            let most = lengths.sum::<Option<Length>>().unwrap_or(UNREACHED);
+            let path = self.shortest(piece, most, length);
             self.put(piece, path.unwrap_or(old));
         }
         self.measure();
@@ -449,14 +533,6 @@ impl<'c> Paths<'c> {
 /// The length of a connection by the share of the largest message that it carries.
 fn relative(load: u64, most: u64) -> Length {
     UNIT + UNIT * load / most.max(1)
-}
-
-/// A number that depends on both in no simple way (the finalizer of splitmix64).
-fn drawn(seed: u64, number: usize) -> u64 {
-    let mut bits = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (number as u64) << 20;
-    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ bits >> 31
 }
 
 /// Moves a piece from the connections of a path to those of another.

@@ -6,6 +6,8 @@ use std::collections::BinaryHeap;
 use topocoll_schedule::Block;
 use topocoll_topology::{Graph, Rank};
 
+use crate::hops::ends;
+
 /// How often each block gets another route.
 const ROUNDS: usize = 6;
 
@@ -25,10 +27,7 @@ impl Routes {
     /// by lengths that grow with the loads of links.
     pub(super) fn new(graph: &Graph) -> Self {
         let ranks = graph.vertices() as usize;
-        let mut ends = Vec::new();
-        for from in 0..graph.vertices() {
-            ends.extend(graph.leaving(from).map(|(_, to)| [Rank(from), Rank(to)]));
-        }
+        let ends = ends(graph);
         let mut entering = vec![Vec::new(); ranks];
         for (link, [_, to]) in (0u32..).zip(&ends) {
             entering[to.index()].push(link);
@@ -69,8 +68,8 @@ impl Routes {
         self.ends.len()
     }
 
-    pub(super) fn ends(&self, link: u32) -> [Rank; 2] {
-        self.ends[link as usize]
+    pub(super) fn ends(&self) -> &[[Rank; 2]] {
+        &self.ends
     }
 
     /// The number of routes; that of a rank's own block is empty.

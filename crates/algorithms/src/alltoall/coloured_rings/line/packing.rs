@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use crate::drawn::{SPREAD, drawn};
+
 /// A message along the line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineMessage {
@@ -72,12 +74,8 @@ pub(super) fn pack(messages: &[LineMessage], period: u32) -> Vec<Vec<LineMessage
 /// ones, but not strictly.
 fn by_chance(message: &LineMessage, number: u64) -> i64 {
     let LineMessage { from, offset, size } = *message;
-    // Steele, Lea and Flood 2014, splitmix64.
     let seed = number << 48 | u64::from(from) << 16 | u64::from(offset as u16);
-    let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let chance = (mixed ^ mixed >> 31) % 20;
+    let chance = drawn(seed.wrapping_add(SPREAD)) % 20;
     let far = if number % 2 == 0 { 0 } else { 7 * i64::from(offset.abs()) };
     chance as i64 - 10 * size as i64 - far
 }

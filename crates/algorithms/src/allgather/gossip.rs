@@ -1,0 +1,104 @@
+//! Gossip: all-gather hop by hop over any links between ranks. In each step a rank receives blocks that it
+//! lacks, each over one of its links (Fraigniaud and Lazard, Discrete Applied Mathematics 53, 1994, survey
+//! gossiping; Won et al., TACOS, MICRO 2024, match blocks to the links of a step in the same way).
+//!
+//! `target` is a volume. The messages of each step are the largest after which every rank can still receive
+//! the rest within it. Where even single blocks are too large, as some rank finds too few useful ones at its
+//! neighbours, it grows by a block. A larger target takes fewer steps. With fewer ports than links the links
+//! of a step are matched to ranks by augmenting paths. Blocks are matched to links in the same way, those
+//! that the fewest ranks have first.
+//!
+//! Claim: as many steps as are used, and in each the largest message. No link carries two messages of a
+//! step. The bound is P - 1 blocks over the links, or the ports, of the rank that has the fewest. On
+//! `torus:4x4x4` with a failed link it takes 6 steps and 13 blocks with 6 ports, and 63 blocks, the bound,
+//! in 11 steps with one. `tests/correctness/gossip.rs` has other networks.
+
+mod step;
+
+use topocoll_schedule::{Block, Collective, Parameters, Problem};
+use topocoll_topology::{Graph, Rank};
+
+use self::step::{Network, State};
+use crate::hops::{self, Sent};
+use crate::{Algorithm, Info, NotApplicable, Parameter, Request, Solution, Values};
+
+pub(crate) struct Gossip;
+
+/// Every block at every rank is listed.
+const MOST_RANKS: u32 = 512;
+
+const TARGET: Parameter = Parameter::number(
+    "target",
+    "blocks of the largest messages of all steps together, if possible; by default the bound",
+);
+
+static INFO: Info = Info::new(
+    "gossip",
+    "every rank receives the blocks that it lacks, each over one of its links, hop by hop",
+    "blocks matched to links step by step, as Won et al. 2024",
+)
+.performing(Collective::AllGather)
+.taking(&[TARGET]);
+
+/// The messages of an all-gather.
+fn sent(network: &Network, target: u64) -> Vec<Sent> {
+    let (mut state, mut left, mut sent) = (State::new(network), target, Vec::new());
+    for step in 0.. {
+        if state.is_done() {
+            break;
+        }
+        let useful = state.useful();
+        let largest = useful.iter().copied().max().unwrap_or(0);
+        let messages = loop {
+            let mut sizes = (1..=largest.min(left)).rev();
+            match sizes.find_map(|most| state.messages(&useful, most, left)) {
+                Some(messages) => break messages,
+                None => left += 1,
+            }
+        };
+        left -= messages.iter().map(|(_, blocks)| blocks.len() as u64).max().unwrap_or(0);
+        for (link, blocks) in messages {
+            state.deliver(link, &blocks);
+            sent.push(Sent { step, link, blocks });
+        }
+    }
+    sent
+}
+
+/// The network of a request.
+fn network<'r>(request: &Request<'r>) -> Result<(&'r Graph, Network), NotApplicable> {
+    let graph = hops::network(request)?;
+    let Problem { ranks, ports, .. } = request.problem;
+    if ranks > MOST_RANKS {
+        return Err(NotApplicable::Ranks { rule: "at most 512 ranks", ranks });
+    }
+    Ok((graph, Network::new(hops::ends(graph), ranks, ports)))
+}
+
+impl Algorithm for Gossip {
+    fn info(&self) -> &Info {
+        &INFO
+    }
+
+    /// From the bound to half as much again.
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        let (_, network) = network(request)?;
+        let bound = network.bound();
+        let mut targets: Vec<u64> =
+            [0, 1, 2, 4, 8].iter().map(|share| bound + bound * share / 16).collect();
+        targets.dedup();
+        let setting = |target: u64| Parameters::from([(TARGET.name.to_owned(), target.into())]);
+        Ok(targets.into_iter().map(setting).collect())
+    }
+
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let (graph, network) = network(request)?;
+        let bound = network.bound();
+        let target = values.number(TARGET.name, bound, u32::MAX.into())?.unwrap_or(bound);
+        let key = [request.problem.ports, target as u32];
+        let sent = graph.plan(&key, || sent(&network, target));
+        let of = (graph, network.ends());
+        let solution = hops::solution(request, values, of, &sent, |rank| Block::of(Rank(rank)));
+        Ok(solution.with(TARGET.name, target))
+    }
+}

@@ -1,0 +1,78 @@
+//! Schedules of messages that take one link each, on networks without switches.
+
+use topocoll_schedule::{Block, Message, Part, Recorder};
+use topocoll_topology::{Capacity, Graph, LinkId, Rank, Shape};
+
+use crate::{Claims, NotApplicable, Request, Solution, Values};
+
+/// A message on a link.
+pub(crate) struct Sent {
+    pub(crate) step: u32,
+    /// By the order of [`ends`].
+    pub(crate) link: u32,
+    /// As the algorithm numbers them.
+    pub(crate) blocks: Vec<u32>,
+}
+
+/// The network of a request: a graph of links of equal bandwidth between ranks.
+pub(crate) fn network<'r>(request: &Request<'r>) -> Result<&'r Graph, NotApplicable> {
+    let (topology, ranks) = (request.topology, request.problem.ranks);
+    let Shape::Graph(graph) = topology.shape() else {
+        return Err(request.requires("a graph, or a grid with failed links"));
+    };
+    if graph.vertices() != ranks {
+        return Err(request.requires("ranks, no switches, at both ends of every link"));
+    }
+    let kinds = topology.link_kinds();
+    if kinds.iter().any(|kind| kind.capacity != Capacity::CLASS) {
+        return Err(request.requires("links of equal bandwidth"));
+    }
+    Ok(graph)
+}
+
+/// By link, the ranks at its ends.
+pub(crate) fn ends(graph: &Graph) -> Vec<[Rank; 2]> {
+    let ends = |from| graph.leaving(from).map(move |(_, to)| [Rank(from), Rank(to)]);
+    (0..graph.vertices()).flat_map(ends).collect()
+}
+
+/// Steps, and the sum over them of the largest message.
+pub(crate) fn counts(sent: &[Sent]) -> (u32, u64) {
+    let mut largest: Vec<usize> = Vec::new();
+    for message in sent {
+        largest.resize(message.step as usize + 1, 0);
+        let of_step = &mut largest[message.step as usize];
+        *of_step = message.blocks.len().max(*of_step);
+    }
+    (largest.len() as u32, largest.iter().map(|&blocks| blocks as u64).sum())
+}
+
+/// The solution of some messages, in the order of steps; no two of a step are on one link.
+pub(crate) fn solution(
+    request: &Request<'_>,
+    values: &Values<'_>,
+    (graph, ends): (&Graph, &[[Rank; 2]]),
+    sent: &[Sent],
+    block: impl Fn(u32) -> Block,
+) -> Solution {
+    let mut recorder = Recorder::new(request.problem);
+    for Sent { step, link, blocks } in sent {
+        let [from, to] = ends[*link as usize];
+        let route = graph.route_over(from, &[LinkId((*link).into())]);
+        let route = Some(route.expect("bug: a link of another rank"));
+        let mut named: Vec<Block> = blocks.iter().map(|&one| block(one)).collect();
+        named.sort_unstable_by_key(|block| (block.to, block.from));
+        let blocks = named.into_iter().map(|block| (block, Part::Whole)).collect();
+        recorder.push(&Message { step: *step, from, to, route, blocks });
+    }
+    let (steps, volume) = counts(sent);
+    let hops = u128::from(steps);
+    let claims = Claims {
+        hops: Some(hops),
+        hops_floor: hops,
+        rearrangements: Some(0),
+        contention_free: true,
+        ..Claims::new(steps.into(), request.bytes(volume))
+    };
+    Solution::new(request, values, recorder.finish(), claims)
+}
