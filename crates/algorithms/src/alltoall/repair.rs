@@ -90,8 +90,12 @@ static INFO: Info = Info::new(
 )
 .taking(&[MOVED, OF, ON, STEPS]);
 
-/// Beyond this number of ranks, settings are not priced unless asked for.
-const MOST_RANKED: u32 = 64;
+/// Beyond this number of ranks, longer schedules and those for the machine with failures are not priced unless
+/// asked for;
+const MOST_TRIED: u32 = 64;
+
+/// and beyond this one only schedules hop by hop.
+const MOST_RANKED: u32 = 256;
 
 /// Schedules of the whole machine that are priced, at most.
 const MOST_PRICED: usize = 8;
@@ -343,12 +347,20 @@ impl Algorithm for Repair {
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let machines = Machines::new(request, "whole")?;
         let ranks = request.problem.ranks;
-        if ranks > MOST_RANKED {
-            let found = hop_by_hop(&machines.origin());
-            let why = "more than 64 ranks of a mesh take minutes";
+        let whole = if ranks > MOST_RANKED { Vec::new() } else { settings(&machines.origin()) };
+        if ranks > MOST_TRIED {
+            let mut found = hop_by_hop(&machines.origin());
+            // These are of neighbour-rings.
+            let name = NeighbourRings.info().name.as_ref();
+            let is_other = |setting: &Parameters| {
+                found.is_empty() || setting.get(OF.name) != Some(&name.into())
+            };
+            let others = whole.into_iter().map(|(_, setting)| setting).filter(is_other);
+            found.extend(others.collect::<Vec<_>>());
+            let why = "more than 256 ranks of a mesh take minutes";
             return if found.is_empty() { Err(NotApplicable::Unranked { why }) } else { Ok(found) };
         }
-        let whole = settings(&machines.origin()).into_iter().flat_map(|(steps, setting)| {
+        let whole = whole.into_iter().flat_map(|(steps, setting)| {
             let mut longer = setting.clone();
             longer.insert(STEPS.name.to_owned(), (steps + LONGER).into());
             [setting, longer]
