@@ -19,6 +19,11 @@ use topocoll::{
 /// Bytes that readers may use in tests.
 pub(crate) const MEMORY: u128 = 4 << 30;
 
+/// How far a sweep goes: further in a long run, which has `TOPOCOLL_SWEEP`.
+pub(crate) fn reach(short: u32, long: u32) -> u32 {
+    if std::env::var_os("TOPOCOLL_SWEEP").is_some() { long } else { short }
+}
+
 /// A reader's target: that machine.
 pub(crate) fn target(machine: &Machine) -> Target<'_> {
     Target::new(machine, MEMORY)

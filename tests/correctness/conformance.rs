@@ -1,6 +1,7 @@
 //! Every algorithm on every machine: one suite. A new machine or algorithm is tested without a new test.
 
 use crate::common::{MEMORY, check_promises, machines_and_ports, schedule_of, serving, target};
+use rayon::prelude::*;
 use topocoll::formats::{Source, jsonl};
 use topocoll::{Machine, Method, formats, verify};
 
@@ -10,29 +11,31 @@ const REPLAY_UP_TO: u32 = 256;
 
 #[test]
 fn every_schedule_delivers_as_claimed_and_beats_no_bound() {
-    let mut schedules = 0;
     // Large networks of nodes of several ranks have few equivalent ranks. Small ones are checked.
     let quick = |machine: &Machine| {
         let clustered = machine.topology.nodes() < machine.ranks();
         machine.ranks() <= REPLAY_UP_TO || !clustered || machine.topology.link_numbers() == 0
     };
-    for machine in machines_and_ports().into_iter().filter(quick) {
-        for (algorithm, problem, setting) in serving(&machine, 3) {
-            let schedule =
-                schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
+    let machines = machines_and_ports().into_par_iter().filter(quick);
+    let schedules = machines.map(|machine| {
+        let served = serving(&machine, 3);
+        for (algorithm, problem, setting) in &served {
+            let schedule = schedule_of(&machine, problem, &algorithm.info().name, setting).unwrap();
             let distinct = schedule.rule().classes().count() == machine.ranks();
             let replays = machine.ranks() <= REPLAY_UP_TO || distinct;
             let method = if replays { Method::Replay } else { Method::Classes };
-            check_promises(&machine, algorithm, &problem, &setting, method);
-            schedules += 1;
+            check_promises(&machine, *algorithm, problem, setting, method);
         }
-    }
+        served.len()
+    });
+    let schedules: usize = schedules.sum();
     assert!(schedules > 200, "only {schedules} schedules were checked");
 }
 
 #[test]
 fn a_schedule_written_and_read_back_is_equal() {
-    for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
+    let small = machines_and_ports().into_par_iter().filter(|machine| machine.ranks() <= 64);
+    small.for_each(|machine| {
         for (algorithm, problem, setting) in serving(&machine, 3) {
             let place = format!("{} {setting:?} on {}", algorithm.info().name, machine.name);
             let schedule =
@@ -56,5 +59,5 @@ fn a_schedule_written_and_read_back_is_equal() {
             formats::jsonl::write(&source, &mut again).unwrap();
             assert!(written == again, "{place}: write, read, write is not the identity");
         }
-    }
+    });
 }

@@ -1,6 +1,8 @@
 //! Grids of any sides: wrapping, non-wrapping and mixed, with every residue, primes, twos and ones.
 
-use crate::common::{MEMORY, all_settings, check_promises, claims, find, problem, schedule_of};
+use crate::common::{
+    MEMORY, all_settings, check_promises, claims, find, problem, reach, schedule_of,
+};
 use rayon::prelude::*;
 use topocoll::{
     Collective, Counts, Machine, Method, Parameters, Problem, Setting, best_bounds, count, machine,
@@ -353,7 +355,8 @@ fn neighbour_rings(text: &str, ports: u32, method: Option<Method>) -> f64 {
 
 #[test]
 fn neighbour_rings_serve_every_grid_and_number_of_ports() {
-    let pairs = (1..=24).flat_map(|a| (1..=24).map(move |b| (a, b)));
+    let most = reach(14, 24);
+    let pairs = (1..=most).flat_map(|a| (1..=most).map(move |b| (a, b)));
     let grids: Vec<_> = pairs.flat_map(|(a, b)| [(true, a, b), (false, a, b)]).collect();
     grids.into_par_iter().for_each(|(wraps, a, b)| {
         let text = format!("{}:{a}x{b}", if wraps { "torus" } else { "mesh" });
@@ -399,7 +402,8 @@ fn neighbour_rings_serve_every_grid_and_number_of_ports() {
 
 #[test]
 fn settings_of_neighbour_rings_serve_every_grid() {
-    let few = (1..=14).flat_map(|a| (1..=14).map(move |b| format!("torus:{a}x{b}")));
+    let most = reach(9, 14);
+    let few = (1..=most).flat_map(|a| (1..=most).map(move |b| format!("torus:{a}x{b}")));
     let meshes = (2..=7).flat_map(|a| (2..=7).map(move |b| format!("mesh:{a}x{b}")));
     let grids = ["mesh:3x4x5", "mesh:2x2x3x3", "grid:5~x4x3~", "grid:6x8~x3", "grid:9~x7"];
     let long = [24, 25, 26, 28, 30, 32, 36].into_iter().flat_map(|a| {
@@ -499,7 +503,8 @@ fn direct_rings(text: &str, methods: &[Method]) -> f64 {
 
 #[test]
 fn direct_rings_fill_all_rings_of_every_torus() {
-    let pairs: Vec<_> = (1..=16u32).flat_map(|a| (5..=16u32).map(move |b| (a, b))).collect();
+    let most = reach(11, 16);
+    let pairs: Vec<_> = (1..=most).flat_map(|a| (5..=most).map(move |b| (a, b))).collect();
     pairs.into_par_iter().for_each(|(a, b)| {
         let text = format!("torus:{a}x{b}");
         let small = a * b <= 64;
