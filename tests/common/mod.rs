@@ -77,6 +77,27 @@ pub(crate) fn machines() -> Vec<Machine> {
     files.chain(SHAPES.iter().map(|text| machine(text).unwrap())).chain([ties]).collect()
 }
 
+/// Networks whose links join ranks, some with failures.
+pub(crate) const BETWEEN_RANKS: [&str; 10] = [
+    "hypercube:4",
+    "hyperx:3x4",
+    "twisted-torus:2x4",
+    "twisted-torus:2x2x4",
+    "torus:4x4/0,0+0",
+    "torus:4x4/1,1",
+    "torus:5x2/0,0",
+    "torus:3x3x3/0,0,0/1,1,1+2",
+    "mesh:4x3/0,0",
+    "torus:6/0+0",
+];
+
+/// A machine with this number of ports.
+pub(crate) fn with_ports(text: &str, ports: u32) -> Machine {
+    let mut machine = machine(text).unwrap();
+    machine.set_ports(ports);
+    machine
+}
+
 /// Every machine with one port and with three.
 pub(crate) fn machines_and_ports() -> Vec<Machine> {
     let mut machines = machines();

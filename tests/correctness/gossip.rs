@@ -1,14 +1,8 @@
 //! All-gather hop by hop: on every network between ranks, with any number of ports, around every kind of failure.
 
-use topocoll::{Collective, Machine, Method, Parameters, Request, Setting, best_bounds, machine};
+use topocoll::{Collective, Machine, Method, Parameters, Request, Setting, best_bounds};
 
-use crate::common::{check_promises, claims, find, problem};
-
-fn with_ports(text: &str, ports: u32) -> Machine {
-    let mut machine = machine(text).unwrap();
-    machine.set_ports(ports);
-    machine
-}
+use crate::common::{BETWEEN_RANKS, check_promises, claims, find, problem, with_ports};
 
 fn settings(machine: &Machine) -> Vec<Parameters> {
     let problem = problem(machine, Collective::AllGather, 3);
@@ -24,18 +18,7 @@ fn counted(machine: &Machine) -> (u64, u128) {
 
 #[test]
 fn every_network_between_ranks_is_served_as_claimed() {
-    for text in [
-        "hypercube:4",
-        "hyperx:3x4",
-        "twisted-torus:2x4",
-        "twisted-torus:2x2x4",
-        "torus:4x4/0,0+0",
-        "torus:4x4/1,1",
-        "torus:5x2/0,0",
-        "torus:3x3x3/0,0,0/1,1,1+2",
-        "mesh:4x3/0,0",
-        "torus:6/0+0",
-    ] {
+    for text in BETWEEN_RANKS {
         for ports in [1, 2, 3, 6] {
             let machine = with_ports(text, ports);
             let problem = problem(&machine, Collective::AllGather, 3);

@@ -1,17 +1,9 @@
 //! Schedules of whole machines around failed nodes and links.
 
 use rayon::prelude::*;
-use topocoll::{
-    Catalogue, Collective, Machine, Method, Origin, Parameters, Request, Setting, machine,
-};
+use topocoll::{Catalogue, Collective, Machine, Method, Origin, Parameters, Request, Setting};
 
-use crate::common::{check_promises, claims, find, problem};
-
-fn with_ports(text: &str, ports: u32) -> Machine {
-    let mut machine = machine(text).unwrap();
-    machine.set_ports(ports);
-    machine
-}
+use crate::common::{check_promises, claims, find, problem, with_ports};
 
 fn settings(machine: &Machine) -> Vec<Parameters> {
     let problem = problem(machine, Collective::AllToAll, 6);

@@ -5,7 +5,7 @@ use topocoll::{
     Collective, Machine, Method, NotApplicable, Parameters, Request, Setting, best_bounds, machine,
 };
 
-use crate::common::{check_promises, claims, find, problem};
+use crate::common::{BETWEEN_RANKS, check_promises, claims, find, problem, with_ports};
 
 fn all_ports(text: &str) -> Machine {
     let mut machine = machine(text).unwrap();
@@ -28,18 +28,7 @@ fn counted(machine: &Machine, setting: &Parameters) -> (u64, u128) {
 
 #[test]
 fn every_network_between_ranks_is_served_as_claimed() {
-    for text in [
-        "hypercube:4",
-        "hyperx:3x4",
-        "twisted-torus:2x4",
-        "twisted-torus:2x2x4",
-        "torus:4x4/0,0+0",
-        "torus:4x4/1,1",
-        "torus:5x2/0,0",
-        "torus:3x3x3/0,0,0/1,1,1+2",
-        "mesh:4x3/0,0",
-        "torus:6/0+0",
-    ] {
+    for text in BETWEEN_RANKS {
         let machine = all_ports(text);
         let problem = problem(&machine, Collective::AllToAll, 3);
         let mut all = settings(&machine).unwrap();
@@ -53,11 +42,7 @@ fn every_network_between_ranks_is_served_as_claimed() {
 
 #[test]
 fn other_machines_are_refused() {
-    let refused = |text: &str, ports| {
-        let mut machine = machine(text).unwrap();
-        machine.set_ports(ports);
-        settings(&machine).unwrap_err().to_string()
-    };
+    let refused = |text: &str, ports| settings(&with_ports(text, ports)).unwrap_err().to_string();
     assert!(refused("torus:4x4", 4).contains("failed links"));
     assert!(refused("fat-tree:2,2", 4).contains("no switches"));
     assert!(refused("torus:4x4/0,0+0", 3).contains("requires 4 ports; there are 3"));

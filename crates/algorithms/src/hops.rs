@@ -36,6 +36,24 @@ pub(crate) fn ends(graph: &Graph) -> Vec<[Rank; 2]> {
     (0..graph.vertices()).flat_map(ends).collect()
 }
 
+/// By rank, the links that lead to it.
+pub(crate) fn entering(ends: &[[Rank; 2]], ranks: u32) -> Vec<Vec<u32>> {
+    let mut entering = vec![Vec::new(); ranks as usize];
+    for (link, [_, to]) in (0..).zip(ends) {
+        entering[to.index()].push(link);
+    }
+    entering
+}
+
+/// The ports with which every rank sends and receives over all its links at once.
+pub(crate) fn all_ports(graph: &Graph) -> u32 {
+    let mut into = vec![0; graph.vertices() as usize];
+    let all = (0..graph.vertices()).flat_map(|rank| graph.leaving(rank));
+    all.for_each(|(_, to)| into[to as usize] += 1);
+    let out = (0..graph.vertices()).map(|rank| graph.leaving(rank).len() as u32);
+    out.chain(into).max().unwrap_or(0)
+}
+
 /// Steps, and the sum over them of the largest message.
 pub(crate) fn counts(sent: &[Sent]) -> (u32, u64) {
     let mut largest: Vec<usize> = Vec::new();

@@ -1,5 +1,5 @@
-//! Gossip: all-gather hop by hop over any links between ranks. In each step a rank receives blocks that it
-//! lacks, each over one of its links (Fraigniaud and Lazard, Discrete Applied Mathematics 53, 1994, survey
+//! Gossip: all-gather hop by hop over any links between ranks. In each step a rank receives some of its
+//! missing blocks, each over one of its links (Fraigniaud and Lazard, Discrete Applied Mathematics 53, 1994, survey
 //! gossiping; Won et al., TACOS, MICRO 2024, match blocks to the links of a step in the same way).
 //!
 //! `target` is a volume. The messages of each step are the largest after which every rank can still receive
@@ -34,7 +34,7 @@ const TARGET: Parameter = Parameter::number(
 
 static INFO: Info = Info::new(
     "gossip",
-    "every rank receives the blocks that it lacks, each over one of its links, hop by hop",
+    "every rank receives its missing blocks, each over one of its links, hop by hop",
     "blocks matched to links step by step, as Won et al. 2024",
 )
 .performing(Collective::AllGather)
@@ -72,7 +72,7 @@ fn network<'r>(request: &Request<'r>) -> Result<(&'r Graph, Network), NotApplica
     if ranks > MOST_RANKS {
         return Err(NotApplicable::Ranks { rule: "at most 512 ranks", ranks });
     }
-    Ok((graph, Network::new(hops::ends(graph), ranks, ports)))
+    Ok((graph, Network::new(graph, ports)))
 }
 
 impl Algorithm for Gossip {

@@ -94,11 +94,7 @@ fn network<'r>(request: &Request<'r>) -> Result<&'r Graph, NotApplicable> {
     if ranks > MOST_RANKS {
         return Err(NotApplicable::Ranks { rule: "at most 512 ranks", ranks });
     }
-    let mut into = vec![0; ranks as usize];
-    let all = (0..ranks).flat_map(|rank| graph.leaving(rank));
-    all.for_each(|(_, to)| into[to as usize] += 1);
-    let out = (0..ranks).map(|rank| graph.leaving(rank).len() as u32);
-    let least = out.chain(into).max().unwrap_or(0);
+    let least = hops::all_ports(graph);
     if ports < least {
         return Err(NotApplicable::FewPorts { least, ports });
     }

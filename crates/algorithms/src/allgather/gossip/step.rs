@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 
-use topocoll_topology::Rank;
+use topocoll_topology::{Graph, Rank};
 
 use crate::drawn::{SPREAD, drawn};
+use crate::hops;
 
 /// Links between ranks, and ports.
 pub(super) struct Network {
@@ -18,15 +19,10 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(ends: Vec<[Rank; 2]>, ranks: u32, ports: u32) -> Self {
-        let (mut into, mut out) = (vec![Vec::new(); ranks as usize], vec![0; ranks as usize]);
-        for (link, [from, to]) in (0..).zip(&ends) {
-            into[to.index()].push(link);
-            out[from.index()] += 1;
-        }
-        let ports = ports as usize;
-        let most = into.iter().map(Vec::len).chain(out).max();
-        Self { ends, into, ports, all_ports: most.is_none_or(|most| most <= ports) }
+    pub(super) fn new(graph: &Graph, ports: u32) -> Self {
+        let ends = hops::ends(graph);
+        let into = hops::entering(&ends, graph.vertices());
+        Self { ends, into, ports: ports as usize, all_ports: hops::all_ports(graph) <= ports }
     }
 
     pub(super) fn ends(&self) -> &[[Rank; 2]] {
@@ -58,8 +54,8 @@ pub(super) struct State<'n> {
     known: Vec<u64>,
     /// By block, the ranks that have it.
     holders: Vec<u32>,
-    /// By rank, the blocks that it lacks.
-    lacks: Vec<u64>,
+    /// By rank, the number of its missing blocks.
+    missing: Vec<u64>,
 }
 
 impl<'n> State<'n> {
@@ -70,12 +66,12 @@ impl<'n> State<'n> {
         for rank in 0..ranks {
             known[rank * words + rank / 64] |= 1 << (rank % 64);
         }
-        let (holders, lacks) = (vec![1; ranks], vec![ranks as u64 - 1; ranks]);
-        Self { network, words, known, holders, lacks }
+        let (holders, missing) = (vec![1; ranks], vec![ranks as u64 - 1; ranks]);
+        Self { network, words, known, holders, missing }
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.lacks.iter().all(|&lacks| lacks == 0)
+        self.missing.iter().all(|&missing| missing == 0)
     }
 
     pub(super) fn deliver(&mut self, link: u32, blocks: &[u32]) {
@@ -84,7 +80,7 @@ impl<'n> State<'n> {
             self.known[to * self.words + block as usize / 64] |= 1 << (block % 64);
             self.holders[block as usize] += 1;
         }
-        self.lacks[to] -= blocks.len() as u64;
+        self.missing[to] -= blocks.len() as u64;
     }
 
     fn known(&self, rank: Rank) -> &[u64] {
@@ -96,7 +92,7 @@ impl<'n> State<'n> {
         self.known(from)[block as usize / 64] >> (block % 64) & 1 != 0
     }
 
-    /// By link, the blocks of its sender that its receiver lacks.
+    /// By link, the number of blocks of its sender that are missing at its receiver.
     pub(super) fn useful(&self) -> Vec<u64> {
         let count = |&[from, to]: &[Rank; 2]| {
             let words = self.known(from).iter().zip(self.known(to));
@@ -110,8 +106,8 @@ impl<'n> State<'n> {
     pub(super) fn messages(&self, useful: &[u64], most: u64, left: u64) -> Option<Messages> {
         let later = |rank| (left - most) * self.network.receives(rank) as u64;
         // By rank, the blocks that it needs in this step. Those with the greatest need come first.
-        let needs: Vec<u64> = (0..self.lacks.len())
-            .map(|rank| self.lacks[rank].saturating_sub(later(rank)))
+        let needs: Vec<u64> = (0..self.missing.len())
+            .map(|rank| self.missing[rank].saturating_sub(later(rank)))
             .collect();
         let mut order: Vec<usize> = (0..needs.len()).collect();
         order.sort_by_key(|&rank| Reverse(needs[rank]));
@@ -121,8 +117,8 @@ impl<'n> State<'n> {
             Some(self.matched(useful, most, &needs, &order)?)
         };
         let mut messages = Vec::new();
+        let links = matched.as_ref().unwrap_or(&self.network.into);
         for rank in order {
-            let links = matched.as_ref().unwrap_or(&self.network.into);
             let shares = self.shares(&links[rank], most as usize);
             let found: usize = shares.iter().map(Vec::len).sum();
             if (found as u64) < needs[rank] {
@@ -150,7 +146,7 @@ impl<'n> State<'n> {
             let usable = self.network.into[rank].iter().copied();
             links.extend(usable.filter(|&link| useful[link as usize] >= least));
             links.sort_by_key(|&link| {
-                let chance = drawn(u64::from(link).wrapping_mul(SPREAD) ^ self.lacks[rank]);
+                let chance = drawn(u64::from(link).wrapping_mul(SPREAD) ^ self.missing[rank]);
                 (Reverse(useful[link as usize].min(most)), chance)
             });
         }
@@ -170,7 +166,7 @@ impl<'n> State<'n> {
         Some(matching.by_receiver())
     }
 
-    /// Blocks that a rank lacks, each on one of these links to it, at most `most` on each; by link. As many as
+    /// Missing blocks of a rank, each on one of these links to it, at most `most` on each; by link. As many as
     /// possible: where a link is full, blocks on it move to other links.
     fn shares(&self, links: &[u32], most: usize) -> Vec<Vec<u32>> {
         let mut shares = vec![Vec::new(); links.len()];

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use topocoll_schedule::Block;
 use topocoll_topology::{Graph, Rank};
 
-use crate::hops::ends;
+use crate::hops::{ends, entering};
 
 /// How often each block gets another route.
 const ROUNDS: usize = 6;
@@ -28,10 +28,7 @@ impl Routes {
     pub(super) fn new(graph: &Graph) -> Self {
         let ranks = graph.vertices() as usize;
         let ends = ends(graph);
-        let mut entering = vec![Vec::new(); ranks];
-        for (link, [_, to]) in (0u32..).zip(&ends) {
-            entering[to.index()].push(link);
-        }
+        let entering = entering(&ends, graph.vertices());
         let mut routes = vec![Vec::new(); ranks * ranks];
         let mut loads = vec![0u64; ends.len()];
         let group = (ranks / 8).max(8);
