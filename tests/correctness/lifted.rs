@@ -151,6 +151,7 @@ fn every_exchange_between_nodes_of_a_network_delivers_as_claimed() {
         "direct-offsets",
         "direct-rings",
         "gather-broadcast",
+        "gossip",
         "link-matchings",
         "minimum-startup",
         "neighbour-gather",
