@@ -12,6 +12,7 @@ use topocoll_schedule::{Block, Collective, Part, RankClasses, Schedule, SlotSet,
 use topocoll_topology::{Machine, Rank};
 
 use network::Network;
+pub use network::check_certifiable;
 
 use crate::bounds::startups;
 use crate::counts::check_ranks;
@@ -31,8 +32,9 @@ const LINE: u128 = 40;
 /// message and after the last are written as the layouts they make.
 ///
 /// # Errors
-/// A schedule that names no blocks, or of other ranks than the machine's; a certificate of more
-/// than 256 MiB; copies of parts of blocks; a graph of more than 4,096 ranks; or a failure to write.
+/// A machine that [`check_certifiable`] refuses; a schedule that names no blocks, or of other ranks
+/// than the machine's; a certificate of more than 256 MiB; copies of parts of blocks; or a failure to
+/// write.
 pub fn write_certificate(
     schedule: &Schedule,
     machine: &Machine,

@@ -53,7 +53,7 @@ pub use all_to_all_v::check_demand_work;
 pub use bounds::{
     AsymptoticBound, BestBounds, LowerBound, Measure, asymptotic_bounds, best_bounds, bounds,
 };
-pub use certificate::write_certificate;
+pub use certificate::{check_certifiable, write_certificate};
 pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflicts};
 pub use counts::{
     Counts, StepCount, Time, check_counting_work, check_ranks, count, count_steps, counting_work,

@@ -33,6 +33,7 @@ pub(super) struct Network<'a> {
 
 impl<'a> Network<'a> {
     pub(super) fn new(problem: &Problem, machine: &'a Machine) -> Result<Self, AnalysisError> {
+        check_certifiable(machine)?;
         let topology = &*machine.topology;
         let (nodes, groups) = match topology.shape() {
             Shape::Clustered(clusters) => {
@@ -48,19 +49,8 @@ impl<'a> Network<'a> {
             }
             Shape::Complete | Shape::Clustered(_) => format!("machine cluster {groups}\n"),
             Shape::Grid(grid) => {
-                let ties = match grid.ties() {
-                    Ties::Up => "",
-                    Ties::Balanced => " balanced",
-                    _ => {
-                        let what = "these ties at half a ring";
-                        return Err(AnalysisError::Unwritten { what });
-                    }
-                };
+                let ties = if grid.ties() == Ties::Balanced { " balanced" } else { "" };
                 format!("machine grid {}{ties}{nodes}\n", sides(grid))
-            }
-            Shape::Graph(_) if machine.ranks() > MOST_RANKS => {
-                let what = "more than 4,096 ranks on a network of listed links";
-                return Err(AnalysisError::Unwritten { what });
             }
             Shape::Graph(graph) => {
                 let links = Links::new(graph, problem, machine);
@@ -94,6 +84,23 @@ impl<'a> Network<'a> {
             _ => "own".to_owned(),
         }
     }
+}
+
+/// Refuses a machine that no certificate describes.
+///
+/// # Errors
+/// Ties at half a ring that certificates have no word for; a graph of more than 4,096 ranks.
+pub fn check_certifiable(machine: &Machine) -> Result<(), AnalysisError> {
+    let what = match machine.topology.network() {
+        Shape::Grid(grid) if !matches!(grid.ties(), Ties::Up | Ties::Balanced) => {
+            "these ties at half a ring"
+        }
+        Shape::Graph(_) if machine.ranks() > MOST_RANKS => {
+            "more than 4,096 ranks on a network of listed links"
+        }
+        _ => return Ok(()),
+    };
+    Err(AnalysisError::Unwritten { what })
 }
 
 fn groups(clusters: &Clusters) -> String {

@@ -6,8 +6,8 @@ use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
     Claims, ConflictReport, Counts, Exchange, Machine, Method, Parameters, Schedule, Shape,
-    Verification, Violation, best_bounds, check_counting_work, count, verify_watched,
-    write_certificate,
+    Verification, Violation, best_bounds, check_certifiable, check_counting_work, count,
+    verify_watched, write_certificate,
 };
 use topocoll_certificate::check_limits;
 
@@ -75,6 +75,10 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
         args::Method::Replay => Method::Replay,
         args::Method::Classes => Method::Classes,
     });
+    if let Some(path) = &args.certificate {
+        let able = check_certifiable(&machine).map_err(topocoll::Error::from);
+        able.with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
     let found = find(&schedule, &machine, method)?;
     let claims = match args.subject.schedule {
         None => {

@@ -58,8 +58,8 @@ impl Answer {
     }
 
     /// All lines with their styles.
-    pub(super) fn into_lines(self) -> Vec<(Style, String)> {
-        self.lines
+    pub(super) fn styled_lines(&self) -> &[(Style, String)] {
+        &self.lines
     }
 
     fn apart(self) -> Self {

@@ -27,7 +27,7 @@ pub(crate) fn print(
 ) -> anyhow::Result<()> {
     let shown = match json {
         true => escaped(&serde_json::to_string_pretty(report)?) + "\n",
-        false => styled(text()),
+        false => styled(&text()),
     };
     let mut out = AutoStream::auto(std::io::stdout().lock());
     out.write_all(shown.as_bytes()).and_then(|()| out.flush()).context(NO_OUTPUT)
@@ -49,13 +49,18 @@ fn escaped(json: &str) -> String {
     out
 }
 
+/// The lines that a text takes on the output.
+pub(crate) fn height(text: &Answer) -> usize {
+    styled(text).lines().count()
+}
+
 /// The lines of a text, wrapped and indented where they are longer than the output, in their
 /// styles.
-fn styled(text: Answer) -> String {
+fn styled(text: &Answer) -> String {
     let width = width().map_or(usize::MAX, |width| usize::from(width).max(NARROWEST));
     let mut out = String::new();
-    for (style, line) in text.into_lines() {
-        let line = printable(&line);
+    for (style, line) in text.styled_lines() {
+        let line = printable(line);
         let indent = line.len() - line.trim_start().len();
         let inner = " ".repeat(if indent > 0 { indent + 2 } else { 0 });
         let options = Options::new(width).subsequent_indent(&inner);

@@ -13,10 +13,14 @@ use crate::commands::names::Names;
 use crate::commands::within::{about, heading, is_open};
 use crate::commands::{command_line, of_operation, plural, refused};
 use crate::demand::Named;
-use crate::render::{Answer, Field, Table, blocks, bytes, seconds, table, width};
+use crate::render::{Answer, Field, Table, blocks, bytes, height, seconds, table, width};
 
-/// Rows of the table without `--all`.
+/// Rows of the table without `--all`, and fewer where the answer is longer than a screen.
 const SHOWN: usize = 6;
+const FEWEST: usize = 3;
+
+/// Lines of a screen.
+const SCREEN: usize = 30;
 
 /// Settings of one algorithm within this share of time are one row.
 const NEAR: f64 = 0.01;
@@ -76,12 +80,12 @@ pub(super) fn answer(
     report: &Report,
 ) -> Answer {
     let ranking = Ranking::new(selection, report.simulated.as_ref());
-    let mut rows = match args.all {
+    let mut rows: Vec<_> = match args.all {
         true => ranking.choices.iter().map(|&(choice, time)| Row::new(choice, time)).collect(),
         false => ranking.rows(),
     };
-    let hidden = if args.all { 0 } else { rows.len().saturating_sub(SHOWN) };
-    rows.truncate(rows.len() - hidden);
+    let distinct = rows.len();
+    rows.truncate(if args.all { distinct } else { SHOWN });
     let winners = selection.crossovers.iter().map(|winner| &selection.choices[winner.choice]);
     let equal = rows.iter().flat_map(|row| row.others.iter().copied().chain([row.choice]));
     let told = if args.all { ranking.left.len() } else { SHOWN };
@@ -89,8 +93,17 @@ pub(super) fn answer(
     let listed = equal.chain(winners).chain(left);
     let listed = listed.map(|choice| (&*choice.algorithm, &choice.parameters));
     let names = Names::new(catalogue, listed);
-    Told { args, exchange, sizes, catalogue, selection, report, ranking, rows, names, hidden }
-        .text()
+    let hidden = distinct - rows.len();
+    let mut told =
+        Told { args, exchange, sizes, catalogue, selection, report, ranking, rows, names, hidden };
+    loop {
+        let text = told.text();
+        if args.all || told.rows.len() <= FEWEST || height(&text) <= SCREEN {
+            break text;
+        }
+        told.rows.pop();
+        told.hidden += 1;
+    }
 }
 
 impl Told<'_> {
