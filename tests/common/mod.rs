@@ -19,8 +19,8 @@ use topocoll::{
 /// Bytes that readers may use in tests.
 pub(crate) const MEMORY: u128 = 4 << 30;
 
-/// How far a sweep goes: further in a long run, which has `TOPOCOLL_SWEEP`.
-pub(crate) fn reach(short: u32, long: u32) -> u32 {
+/// Of two sizes of a sweep, the first; in a long run, which has `TOPOCOLL_SWEEP`, the second.
+pub(crate) fn reach<T>(short: T, long: T) -> T {
     if std::env::var_os("TOPOCOLL_SWEEP").is_some() { long } else { short }
 }
 
