@@ -1,6 +1,6 @@
 //! Twisted tori, and machines with failed nodes or links: schedules, claims and bounds on random ones.
 
-use crate::common::{MEMORY, check_promises, problem, schedule_of, serving};
+use crate::common::{MEMORY, check_promises, problem, reach, schedule_of, serving};
 use microlp::{ComparisonOp, OptimizationDirection, Problem as Program};
 use proptest::prelude::*;
 use topocoll::{
@@ -109,7 +109,7 @@ fn check(text: &str, ports: u32) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: reach(12, 40), ..ProptestConfig::default() })]
 
     #[test]
     fn random_twists_are_served_as_claimed(text in twisted(), ports in 1u32..8) {
