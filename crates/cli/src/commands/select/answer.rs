@@ -15,7 +15,8 @@ use crate::commands::{command_line, of_operation, plural, refused};
 use crate::demand::Named;
 use crate::render::{Answer, Field, Table, blocks, bytes, height, seconds, table, width};
 
-/// Rows of the table without `--all`, and fewer where the answer is longer than a screen.
+/// Rows of the table without `--all`. On a machine with faults, what these cost takes lines too, so
+/// there are fewer rows where the answer is longer than a screen.
 const SHOWN: usize = 6;
 const FEWEST: usize = 3;
 
@@ -98,7 +99,8 @@ pub(super) fn answer(
         Told { args, exchange, sizes, catalogue, selection, report, ranking, rows, names, hidden };
     loop {
         let text = told.text();
-        if args.all || told.rows.len() <= FEWEST || height(&text) <= SCREEN {
+        let shortens = report.whole.is_some() && !args.all && !args.why;
+        if !shortens || told.rows.len() <= FEWEST || height(&text) <= SCREEN {
             break text;
         }
         told.rows.pop();
