@@ -78,7 +78,7 @@ fn the_answer_of_select_is_its_first_line_and_all_is_on_one_screen() {
         "paragon-16x16",
         "tpu-v4-4x4x8-twisted",
         "torus:1024x1024",
-        "torus:8x8/3,4/0,0+1",
+        "torus:16x16/3,4/0,0+1",
         "infiniband-uneven",
     ];
     for machine in machines {
