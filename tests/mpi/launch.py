@@ -30,7 +30,7 @@ def must(command, **others):
 
 class Mpi:
     def __init__(self, name, scratch, release=False):
-        self.name, self.scratch = name, scratch
+        self.name, self.scratch, self.release = name, scratch, release
         if release:
             built = TARGET / name / "release"
             cargo = ["cargo", "build", "--locked", "--release", "-p", "topocoll-mpi", "--target-dir", built.parent]
