@@ -347,7 +347,10 @@ fn row(torus: &str, ports: u32, rings: &Rings, case: Case) -> Row {
         |name: &str, setting: &Parameters| exchange.solve(name, setting).expect("it applies");
     let all: Vec<Solution> = if LARGE.iter().any(|(large, _)| *large == torus) {
         let ranked = ranked(&exchange, "repair").expect("it is ranked");
-        ranked.iter().map(|setting| solve("repair", setting)).collect()
+        // Settings that cut too many pieces of blocks are refused.
+        let solved = ranked.iter().map(|setting| exchange.solve("repair", setting));
+        let refused = |error: &_| println!("refused on `/{}`: {error}", case.name);
+        solved.filter_map(|solved| solved.inspect_err(refused).ok()).collect()
     } else {
         let repaired = rings.repaired.iter().map(|one| solve("repair", one));
         let forwarded = forwarding(&exchange);

@@ -81,9 +81,11 @@ pub struct Selection {
     pub rejected: Vec<Rejected>,
     /// The lower bound.
     pub bound: BestBounds,
-    /// The fastest choice by block size, ascending from 1 byte; only exact prices. Empty if a
-    /// choice splits blocks.
+    /// The fastest choice by block size, ascending; only exact prices. From 1 byte, or the least size from which no
+    /// floor is below. Empty if a choice splits blocks, or the best is undecided.
     pub crossovers: Vec<Crossover>,
+    /// The size up to which they hold, if a floor is below beyond.
+    pub crossovers_to: Option<u64>,
     /// Algorithms with a choice that splits blocks, so that its volume does not grow in proportion
     /// to them.
     pub split: Vec<String>,
@@ -102,6 +104,7 @@ impl Selection {
             rejected: Vec::new(),
             bound,
             crossovers: Vec::new(),
+            crossovers_to: None,
             split: Vec::new(),
             extremes: Vec::new(),
             partly_priced: Vec::new(),
@@ -122,6 +125,47 @@ impl Selection {
         let floor = |choice: &&Choice| choice.price.priced == Priced::AtLeast;
         &self.choices[..self.choices.iter().take_while(floor).count()]
     }
+}
+
+impl Selection {
+    /// Keeps the crossovers at the sizes around `block_bytes` at which no floor is below. A floor is a line in the
+    /// block size: seconds, and seconds per byte.
+    fn keep_decided(&mut self, floors: &[(f64, f64)], block_bytes: u64) {
+        let at = |line: (f64, f64), bytes: u64| line.0 + line.1 * bytes as f64;
+        let line = |crossover: &Crossover| self.choices[crossover.choice].price.line(block_bytes);
+        let lines: Vec<_> = self.crossovers.iter().map(line).collect();
+        let is_open = |bytes: u64| {
+            let fastest = lines.iter().map(|&line| at(line, bytes)).fold(f64::INFINITY, f64::min);
+            floors.iter().any(|&floor| at(floor, bytes) < fastest)
+        };
+        if is_open(block_bytes) {
+            self.crossovers.clear();
+            return;
+        }
+        // The fastest time is concave in the block size: it is above a floor only outside of one interval.
+        let from = first(1, block_bytes, |bytes| !is_open(bytes));
+        let end = first(block_bytes, MAX_BLOCK_BYTES + 1, is_open);
+        self.crossovers.retain(|crossover| crossover.block_bytes < end);
+        let before = self.crossovers.partition_point(|crossover| crossover.block_bytes <= from);
+        self.crossovers.drain(..before.saturating_sub(1));
+        if let Some(first) = self.crossovers.first_mut() {
+            first.block_bytes = first.block_bytes.max(from);
+        }
+        self.crossovers_to = (end <= MAX_BLOCK_BYTES).then(|| end - 1);
+    }
+}
+
+/// The first of the numbers from `low` to below `high` of which something holds, if it holds of all after; or `high`.
+fn first(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
 }
 
 /// Ranks the settings that apply to blocks of equal sizes.
@@ -148,6 +192,9 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Selection {
     candidates.extend(left);
     decide(&mut candidates, &pricing, &[exchange.problem().block_bytes]);
     let best = best_time(candidates.iter().map(|candidate| &candidate.price));
+    let floors: Vec<Price> = (candidates.iter().map(|candidate| candidate.price))
+        .filter(|price| price.priced == Priced::AtLeast)
+        .collect();
     let mut position = 0;
     candidates.retain(|Candidate { price, .. }| {
         position += 1;
@@ -159,6 +206,11 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Selection {
     let block_bytes = exchange.problem().block_bytes;
     if selection.split.is_empty() {
         selection.crossovers = crossovers(&selection.choices, block_bytes);
+        let per_block_byte = exchange.machine().least_per_byte();
+        let floors = floors
+            .iter()
+            .map(|floor| (floor.line(block_bytes).0, floor.link_blocks * per_block_byte));
+        selection.keep_decided(&floors.collect::<Vec<_>>(), block_bytes);
     }
     selection.extremes = extremes(&selection.choices, exchange);
     selection

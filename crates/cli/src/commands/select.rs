@@ -43,6 +43,9 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     best_delivers: Option<bool>,
     crossovers: Vec<Crossover>,
+    /// The size up to which they are decided, if not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crossovers_to_bytes: Option<u64>,
     split: Vec<String>,
     extremes: Vec<Extremes>,
     subsets: Vec<PartlyPriced>,
@@ -243,6 +246,7 @@ fn report(exchange: &Exchange<'_>, selection: &Selection) -> Report {
                 parameters: of(crossover.choice).parameters.clone(),
             })
             .collect(),
+        crossovers_to_bytes: selection.crossovers_to,
         split: selection.split.clone(),
         extremes: (selection.extremes.iter())
             .map(|extremes| Extremes {

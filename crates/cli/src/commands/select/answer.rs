@@ -420,14 +420,18 @@ impl Told<'_> {
     /// The winners by block size, and with `--all` where the settings of one algorithm cross.
     fn by_block_size(&self) -> String {
         let mut out = String::new();
-        if self.selection.crossovers.len() > 1 {
-            let parts = self.selection.crossovers.iter().map(|crossover| {
+        // One that is the fastest at all sizes is not named again.
+        let Selection { crossovers, crossovers_to: to, .. } = self.selection;
+        if crossovers.len() > 1 || to.is_some() || crossovers.iter().any(|one| one.block_bytes > 1)
+        {
+            let parts = crossovers.iter().map(|crossover| {
                 let choice = &self.selection.choices[crossover.choice];
                 format!("{} from {}", self.named(choice), bytes(crossover.block_bytes))
             });
             let by = if self.report.simulated.is_some() { " in the steps model" } else { "" };
             let parts = parts.collect::<Vec<_>>().join(", ");
-            out += &format!("Fastest by block size{by}: {parts}.\n");
+            let to = to.map(|to| format!(" to {}", bytes(to)));
+            out += &format!("Fastest by block size{by}: {parts}{}.\n", to.unwrap_or_default());
         }
         if !self.selection.split.is_empty() {
             let (names, verb) = (
