@@ -1,3 +1,5 @@
+use std::ops::{Range, RangeInclusive};
+
 use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, NotApplicable};
 use topocoll_analysis::{BestBounds, counting_work};
@@ -125,47 +127,74 @@ impl Selection {
         let floor = |choice: &&Choice| choice.price.priced == Priced::AtLeast;
         &self.choices[..self.choices.iter().take_while(floor).count()]
     }
-}
 
-impl Selection {
-    /// Keeps the crossovers at the sizes around `block_bytes` at which no floor is below. A floor is a line in the
-    /// block size: seconds, and seconds per byte.
-    fn keep_decided(&mut self, floors: &[(f64, f64)], block_bytes: u64) {
-        let at = |line: (f64, f64), bytes: u64| line.0 + line.1 * bytes as f64;
+    /// Keeps the crossovers around `block_bytes` at which no floor is below.
+    fn keep_decided(&mut self, floors: &[Line], block_bytes: u64) {
         let line = |crossover: &Crossover| self.choices[crossover.choice].price.line(block_bytes);
-        let lines: Vec<_> = self.crossovers.iter().map(line).collect();
-        let is_open = |bytes: u64| {
-            let fastest = lines.iter().map(|&line| at(line, bytes)).fold(f64::INFINITY, f64::min);
-            floors.iter().any(|&floor| at(floor, bytes) < fastest)
-        };
-        if is_open(block_bytes) {
+        let lines: Vec<Line> = self.crossovers.iter().map(line).collect();
+        let crossed: Vec<u64> = self.crossovers.iter().map(|one| one.block_bytes).collect();
+        let Some(sizes) = decided(&lines, &crossed, floors, block_bytes) else {
             self.crossovers.clear();
             return;
-        }
-        // The fastest time is concave in the block size: it is above a floor only outside of one interval.
-        let from = first(1, block_bytes, |bytes| !is_open(bytes));
-        let end = first(block_bytes, MAX_BLOCK_BYTES + 1, is_open);
-        self.crossovers.retain(|crossover| crossover.block_bytes < end);
+        };
+        let (from, to) = sizes.into_inner();
+        self.crossovers.retain(|crossover| crossover.block_bytes <= to);
         let before = self.crossovers.partition_point(|crossover| crossover.block_bytes <= from);
         self.crossovers.drain(..before.saturating_sub(1));
         if let Some(first) = self.crossovers.first_mut() {
             first.block_bytes = first.block_bytes.max(from);
         }
-        self.crossovers_to = (end <= MAX_BLOCK_BYTES).then(|| end - 1);
+        self.crossovers_to = (to < MAX_BLOCK_BYTES).then_some(to);
     }
 }
 
-/// The first of the numbers from `low` to below `high` of which something holds, if it holds of all after; or `high`.
-fn first(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if holds(middle) {
-            high = middle;
-        } else {
-            low = middle + 1;
+/// Seconds, and seconds per byte of block.
+type Line = (f64, f64);
+
+/// The block sizes around `bytes` at which no floor is below the fastest of `lines`, which changes at `crossed`. `None`
+/// if one is below at `bytes`.
+fn decided(
+    lines: &[Line],
+    crossed: &[u64],
+    floors: &[Line],
+    bytes: u64,
+) -> Option<RangeInclusive<u64>> {
+    /// What rounding may take from a floor that equals the fastest time.
+    const ROUNDED: f64 = 1e-9;
+    let at = |line: &Line, bytes: u64| line.0 + line.1 * bytes as f64;
+    let fastest = |bytes| lines.iter().map(|line| at(line, bytes)).fold(f64::INFINITY, f64::min);
+    let ends = crossed.iter().flat_map(|&size| [size.saturating_sub(1).max(1), size]);
+    let mut sizes: Vec<u64> = [1].into_iter().chain(ends).chain([MAX_BLOCK_BYTES]).collect();
+    sizes.sort_unstable();
+    let (mut from, mut to) = (1, MAX_BLOCK_BYTES);
+    for floor in floors {
+        // The fastest time is concave, so a floor is below it in one interval, and if so at one of the sizes.
+        let is_open = |bytes: u64| at(floor, bytes) < fastest(bytes) * (1.0 - ROUNDED);
+        if is_open(bytes) {
+            return None;
+        }
+        let (below, above) = sizes.split_at(sizes.partition_point(|&size| size < bytes));
+        if let Some(&open) = below.iter().rev().find(|&&size| is_open(size)) {
+            from = from.max(first(open..bytes, |bytes| !is_open(bytes)));
+        }
+        if let Some(&open) = above.iter().find(|&&size| is_open(size)) {
+            to = to.min(first(bytes..open, is_open) - 1);
         }
     }
-    low
+    Some(from..=to)
+}
+
+/// The first number of a range of which something holds, if it holds of all after it too; or the end.
+fn first(mut range: Range<u64>, holds: impl Fn(u64) -> bool) -> u64 {
+    while !range.is_empty() {
+        let middle = range.start + (range.end - range.start) / 2;
+        if holds(middle) {
+            range.end = middle;
+        } else {
+            range.start = middle + 1;
+        }
+    }
+    range.start
 }
 
 /// Ranks the settings that apply to blocks of equal sizes.
@@ -496,4 +525,50 @@ fn extremes(choices: &[Choice], exchange: &Exchange<'_>) -> Vec<Extremes> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lines(most: usize) -> impl Strategy<Value = Vec<Line>> {
+        let line = (0..200u32, 0..20u32).prop_map(|(fixed, slope)| (fixed.into(), slope.into()));
+        proptest::collection::vec(line, 1..most)
+    }
+
+    proptest! {
+        #[test]
+        fn decided_sizes_end_where_the_first_floor_is_below(
+            lines in lines(6),
+            floors in lines(4),
+            bytes in 1..100u64,
+        ) {
+            let at = |line: &Line, size: u64| line.0 + line.1 * size as f64;
+            let least = |lines: &[Line], size| {
+                lines.iter().map(|line| at(line, size)).fold(f64::INFINITY, f64::min)
+            };
+            let is_open = |size| least(&floors, size) < least(&lines, size);
+            // Beyond these sizes the flattest line is the fastest.
+            let all = 1..=400u64;
+            let bends = |size: u64| {
+                let rise = |from: u64| least(&lines, from + 1) - least(&lines, from);
+                rise(size - 1) != rise(size)
+            };
+            let crossed: Vec<u64> =
+                (2..=400).filter(|&size| bends(size) || bends(size - 1)).collect();
+            let found = decided(&lines, &crossed, &floors, bytes);
+            prop_assert_eq!(found.is_none(), is_open(bytes));
+            if let Some(found) = found {
+                let expected = |size: &u64| {
+                    let (low, high) = (bytes.min(*size), bytes.max(*size));
+                    !(low..=high).any(is_open)
+                };
+                for size in all {
+                    prop_assert_eq!(found.contains(&size), expected(&size), "{}", size);
+                }
+            }
+        }
+    }
 }
