@@ -201,7 +201,7 @@ constants! {
     RSMPI_INT32_T = topocoll_MPI_INT32_T: Type;
     RSMPI_UINT8_T = topocoll_MPI_UINT8_T: Type;
     RSMPI_UINT32_T = topocoll_MPI_UINT32_T: Type;
-    RSMPI_UINT64_T = topocoll_MPI_UINT64_T: Type;
+    RSMPI_INT64_T = topocoll_MPI_INT64_T: Type;
     RSMPI_ERRORS_RETURN = topocoll_MPI_ERRORS_RETURN: Handler;
     RSMPI_GROUP_NULL = topocoll_MPI_GROUP_NULL: Group;
     RSMPI_INFO_NULL = topocoll_MPI_INFO_NULL: Info;

@@ -56,7 +56,7 @@ struct Message {
 
 /// A window to be freed, with a key that all its ranks have.
 struct Freed {
-    key: (Vec<c_int>, u64),
+    key: (Vec<c_int>, i64),
     window: mpi::MPI_Win,
     node: mpi::MPI_Comm,
 }
@@ -76,7 +76,7 @@ impl Window {
         comm: mpi::MPI_Comm,
         rank: u32,
         ranks: u32,
-        key: (Vec<c_int>, u64),
+        key: (Vec<c_int>, i64),
     ) -> Result<Self, Failed> {
         let (mut count, mut own) = (0, 0);
         // SAFETY: all ranks call it; places for the answers, and room for a rank of each.
@@ -311,6 +311,7 @@ pub(crate) fn finish() {
     let mut windows = std::mem::take(&mut *WINDOWS.lock().unwrap_or_else(PoisonError::into_inner));
     // Every rank frees in this order, so no two wait for each other.
     windows.sort_by(|a, b| a.key.cmp(&b.key));
+    debug_assert!(windows.is_sorted_by(|a, b| a.key < b.key), "bug: two windows with one key");
     for Freed { mut window, mut node, .. } in windows {
         // SAFETY: ours, and no rank uses them; errors leave them to MPI.
         unsafe {

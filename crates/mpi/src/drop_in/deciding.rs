@@ -40,7 +40,7 @@ pub(crate) struct Deciding<'a> {
     pub(crate) comm: mpi::MPI_Comm,
     pub(crate) window: &'a mut Option<Window>,
     /// The key of a window, if the communicator may have one: it stays until MPI is finalized.
-    pub(crate) key: Option<(Vec<c_int>, u64)>,
+    pub(crate) key: Option<(Vec<c_int>, i64)>,
     /// On the first rank, the trial under way.
     pub(crate) trial: Option<(Trial, Vec<Ours>)>,
     /// This rank's plans.

@@ -56,13 +56,13 @@ impl Group {
 /// group, and whether all ranks keep the state when its communicator is freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Name {
-    pub(crate) number: u64,
+    pub(crate) number: i64,
     pub(crate) is_kept: bool,
 }
 
 struct Idle {
     group: Group,
-    number: u64,
+    number: i64,
     state: Arc<Mutex<Communicator>>,
 }
 
@@ -75,7 +75,7 @@ struct Kept {
     /// States that are kept when their communicator is freed, idle ones included.
     count: usize,
     /// The states that this process has named.
-    named: u64,
+    named: i64,
 }
 
 static KEPT: Mutex<Kept> =
@@ -104,16 +104,16 @@ pub(crate) fn agree(comm: mpi::MPI_Comm, rank: u32, group: &Group) -> Result<Agr
     let has_room = group.is_of_world() && kept.count < MOST;
     kept.count += usize::from(has_room);
     kept.named += 1;
-    let name = if rank == 0 { kept.named } else { u64::MAX };
+    let name = if rank == 0 { kept.named } else { i64::MAX };
     drop(kept);
     let own = idle.as_ref().map_or(0, |idle| idle.number);
-    // The complement of a maximum is a minimum.
-    let own = [own, !own, u64::from(found.is_some()), u64::from(has_room), name];
-    let mut least = [0u64; 5];
+    // The complement of a maximum is a minimum. Signed: MPICH 4.0.2 compares unsigned numbers as signed ones.
+    let own = [own, !own, i64::from(found.is_some()), i64::from(has_room), name];
+    let mut least = [0i64; 5];
     // SAFETY: all ranks call it, and there is room for the answer.
     let code = unsafe {
         let (from, to) = (own.as_ptr().cast(), least.as_mut_ptr().cast());
-        mpi::PMPI_Allreduce(from, to, 5, mpi::RSMPI_UINT64_T, mpi::RSMPI_MIN, comm)
+        mpi::PMPI_Allreduce(from, to, 5, mpi::RSMPI_INT64_T, mpi::RSMPI_MIN, comm)
     };
     let [least, other, known, all_have_room, number] = least;
     let is_used = code == 0 && least != 0 && least == !other;
@@ -148,6 +148,8 @@ pub(crate) fn keep(state: Arc<Mutex<Communicator>>) {
     if is_broken {
         kept.count -= 1;
     } else {
+        let is_named = |idle: &Idle| idle.group == group && idle.number == number;
+        debug_assert!(!kept.idle.iter().any(is_named), "bug: two states with one name");
         kept.idle.push(Idle { group, number, state });
     }
 }
