@@ -1,15 +1,9 @@
 //! Two failures at once on `torus:4x4x4`. `benches/failures.rs` takes all pairs of links, and other tori.
 
 use rayon::prelude::*;
-use topocoll::{Collective, Machine, Method, Request, Solution, best_bounds, machine};
+use topocoll::{Collective, Method, Request, Solution, best_bounds};
 
-use crate::common::{check_promises, claims, find, problem, setting};
-
-fn with_ports(text: &str, ports: u32) -> Machine {
-    let mut machine = machine(text).unwrap();
-    machine.set_ports(ports);
-    machine
-}
+use crate::common::{check_promises, claims, find, problem, setting, with_ports};
 
 /// The required limit: a volume of at most 1.15 of the bound, in at most 20 steps.
 #[test]

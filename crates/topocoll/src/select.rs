@@ -128,6 +128,13 @@ impl Selection {
         &self.choices[..self.choices.iter().take_while(floor).count()]
     }
 
+    /// Whether one choice is the fastest at every block size.
+    #[must_use]
+    pub fn is_for_all_sizes(&self) -> bool {
+        let from = |crossover: &Crossover| crossover.block_bytes;
+        self.crossovers.iter().map(from).eq([1]) && self.crossovers_to.is_none()
+    }
+
     /// Keeps the crossovers around `block_bytes` at which no floor is below.
     fn keep_decided(&mut self, floors: &[Line], block_bytes: u64) {
         let line = |crossover: &Crossover| self.choices[crossover.choice].price.line(block_bytes);

@@ -151,6 +151,15 @@ impl Index {
         of_a_line * (u64::from(self.numbers.ranks()) / side)
     }
 
+    /// By step: its digit, and the values of the digit that move.
+    fn steps(&self) -> impl Iterator<Item = (Digit, std::ops::Range<u32>)> {
+        self.digits.iter().flat_map(move |&digit| {
+            let steps = (digit.values - 1).div_ceil(self.ports);
+            let steps = digit.first_step..digit.first_step + steps;
+            steps.map(move |step| (digit, self.values(digit, step)))
+        })
+    }
+
     /// The values of a digit that move in a step.
     fn values(&self, digit: Digit, step: u32) -> std::ops::Range<u32> {
         let first = 1 + (step - digit.first_step) * self.ports;
@@ -160,32 +169,29 @@ impl Index {
     /// The claims about the links of a grid.
     fn on_links(&self, grid: &Grid, request: &Request<'_>, claims: Claims) -> Claims {
         let (mut link_blocks, mut hops, mut most) = (0u128, 0u128, 0);
-        for &digit in &self.digits {
+        for (digit, values) in self.steps() {
             let side = self.side(digit);
-            let steps = (digit.values - 1).div_ceil(self.ports);
-            for step in digit.first_step..digit.first_step + steps {
-                // Up and down, blocks and messages of the busiest link.
-                let (mut blocks, mut messages) = ([0u128; 2], [0u64; 2]);
-                let (mut largest, mut longest) = (0, 0);
-                for z in self.values(digit, step) {
-                    let shift = u64::from(z) * digit.weight;
-                    let own = self.blocks_of(digit, z);
-                    let (ends, farthest) = match grid.wrap()[digit.dimension] {
-                        true if 2 * shift <= side => (0..1, shift),
-                        true => (1..2, side - shift),
-                        false => (0..2, shift.max(side - shift)),
-                    };
-                    let nearer = shift.min(side - shift);
-                    for end in ends {
-                        blocks[end] += u128::from(own) * u128::from(nearer);
-                        messages[end] += nearer;
-                    }
-                    (largest, longest) = (own.max(largest), farthest.max(longest));
+            // Up and down, blocks and messages of the busiest link.
+            let (mut blocks, mut messages) = ([0u128; 2], [0u64; 2]);
+            let (mut largest, mut longest) = (0, 0);
+            for z in values {
+                let shift = u64::from(z) * digit.weight;
+                let own = self.blocks_of(digit, z);
+                let (ends, farthest) = match grid.wrap()[digit.dimension] {
+                    true if 2 * shift <= side => (0..1, shift),
+                    true => (1..2, side - shift),
+                    false => (0..2, shift.max(side - shift)),
+                };
+                let nearer = shift.min(side - shift);
+                for end in ends {
+                    blocks[end] += u128::from(own) * u128::from(nearer);
+                    messages[end] += nearer;
                 }
-                link_blocks += blocks[0].max(blocks[1]).max(largest.into());
-                hops += u128::from(longest);
-                most = messages[0].max(messages[1]).max(most);
+                (largest, longest) = (own.max(largest), farthest.max(longest));
             }
+            link_blocks += blocks[0].max(blocks[1]).max(largest.into());
+            hops += u128::from(longest);
+            most = messages[0].max(messages[1]).max(most);
         }
         Claims {
             hops: Some(hops),
@@ -201,18 +207,15 @@ impl Index {
     fn on_broken(&self, graph: &Graph, claims: Claims, block_bytes: u64) -> Claims {
         let offsets = graph.plan(&[], || Offsets::new(graph, self.numbers.ranks()));
         let (links, mut floor) = (graph.links().into(), 0);
-        for &digit in &self.digits {
-            let steps = (digit.values - 1).div_ceil(self.ports);
-            for step in digit.first_step..digit.first_step + steps {
-                let (mut carried, mut most) = (0u128, 0u128);
-                for z in self.values(digit, step) {
-                    let own = u128::from(self.blocks_of(digit, z));
-                    let OnLinks { hops, meeting } = offsets.0[z as usize * digit.weight as usize];
-                    carried += own * u128::from(hops);
-                    most = most.max(own * u128::from(meeting));
-                }
-                floor += carried.div_ceil(links).max(most);
+        for (digit, values) in self.steps() {
+            let (mut carried, mut most) = (0u128, 0u128);
+            for z in values {
+                let own = u128::from(self.blocks_of(digit, z));
+                let OnLinks { hops, meeting } = offsets.0[z as usize * digit.weight as usize];
+                carried += own * u128::from(hops);
+                most = most.max(own * u128::from(meeting));
             }
+            floor += carried.div_ceil(links).max(most);
         }
         let bytes = floor * u128::from(block_bytes);
         Claims { link_bytes_floor: claims.link_bytes_floor.max(bytes), ..claims }

@@ -331,18 +331,17 @@ fn settings(request: &Request<'_>) -> Vec<(u64, Parameters)> {
 fn hop_by_hop(request: &Request<'_>) -> Vec<Parameters> {
     let found = request.solutions(&NeighbourRings);
     let found = found.filter(|found| translations(&found.schedule, request.topology).is_some());
-    let (cut, whole): (Vec<_>, Vec<_>) = found
-        .map(|Solution { schedule, claims }| {
-            let mut setting = repairing(&schedule.origin, "whole");
-            setting.insert(MOVED.name.to_owned(), "cut".into());
-            (!schedule.rule().cuts().is_empty(), (claims.steps, claims.bytes, setting))
-        })
-        .partition(|(is_cut, _)| *is_cut);
-    let priced = |settings: Vec<(bool, _)>| {
-        front(settings.into_iter().map(|(_, counted)| counted).collect(), MOST_PRICED)
+    let counted = found.map(|Solution { schedule, claims }| {
+        let mut setting = repairing(&schedule.origin, "whole");
+        setting.insert(MOVED.name.to_owned(), "cut".into());
+        (schedule.rule().cuts().is_empty(), (claims.steps, claims.bytes, setting))
+    });
+    let counted: Vec<_> = counted.collect();
+    let on_front = |of_whole_blocks: bool| {
+        let kept = counted.iter().filter(|(is_whole, _)| *is_whole || !of_whole_blocks);
+        front(kept.map(|(_, counts)| counts.clone()).collect(), MOST_PRICED)
     };
-    let mut settings = priced([cut, whole.clone()].concat());
-    settings.extend(priced(whole));
+    let mut settings = [on_front(false), on_front(true)].concat();
     settings.sort();
     settings.dedup();
     settings.into_iter().map(|(_, setting)| setting).collect()

@@ -420,10 +420,9 @@ impl Told<'_> {
     /// The winners by block size, and with `--all` where the settings of one algorithm cross.
     fn by_block_size(&self) -> String {
         let mut out = String::new();
-        // One that is the fastest at all sizes is not named again.
         let Selection { crossovers, crossovers_to: to, .. } = self.selection;
-        if crossovers.len() > 1 || to.is_some() || crossovers.iter().any(|one| one.block_bytes > 1)
-        {
+        // One that is the fastest at all sizes is not named again.
+        if !crossovers.is_empty() && !self.selection.is_for_all_sizes() {
             let parts = crossovers.iter().map(|crossover| {
                 let choice = &self.selection.choices[crossover.choice];
                 format!("{} from {}", self.named(choice), bytes(crossover.block_bytes))
