@@ -69,6 +69,34 @@ function chart(label, ...parts) {
   return svg('svg', { viewBox: `0 0 ${CHART.width} ${CHART.height}`, class: 'chart', tabindex: 0, role: 'img', 'aria-label': label }, ...parts);
 }
 
+/**
+ * Lets one of several items be looked at: the nearest to the pointer by `distance` from its place in the chart, or the
+ * next by the arrow keys. Returns a function that looks at the item of a number.
+ */
+function choice(picture, items, distance, look) {
+  const { width, height } = CHART;
+  let at = 0;
+  const choose = (i) => {
+    at = Math.max(0, Math.min(items.length - 1, i));
+    look(at);
+  };
+  const nearest = (event) => {
+    const box = picture.getBoundingClientRect();
+    const place = [((event.clientX - box.left) / box.width) * width, ((event.clientY - box.top) / box.height) * height];
+    const distances = items.map((item) => distance(item, ...place));
+    choose(distances.indexOf(Math.min(...distances)));
+  };
+  picture.addEventListener('pointermove', nearest);
+  picture.addEventListener('pointerdown', nearest);
+  picture.addEventListener('keydown', (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    choose(at + by);
+  });
+  return choose;
+}
+
 /** Predicted time over block size, with the values under the pointer beside it. */
 function sweepChart(section, data) {
   const { sizes, bound, lines, fastest } = data.sweep;
@@ -102,9 +130,7 @@ function sweepChart(section, data) {
   const cursor = svg('line', { y1: top, y2: height - bottom, class: 'crosshair' });
   const table = html('table', {});
   const readout = html('div', { class: 'readout', 'aria-live': 'polite' }, html('div', { class: 'scroll' }, table));
-  let at = 0;
-  const look = (i) => {
-    at = Math.max(0, Math.min(sizes.length - 1, i));
+  const look = (at) => {
     cursor.setAttribute('x1', x.at(sizes[at]));
     cursor.setAttribute('x2', x.at(sizes[at]));
     // A time that is only a floor is not above one that is known.
@@ -119,22 +145,9 @@ function sweepChart(section, data) {
       html('tbody', {}, ...order.map(row)));
   };
   const picture = chart('Predicted time over block size', frame(x, y, ['block size', 'predicted time'], [bytes, round]), ...area, ...strip, ...curves, cursor);
-  const nearest = (event) => {
-    const box = picture.getBoundingClientRect();
-    const at = ((event.clientX - box.left) / box.width) * width;
-    const distances = sizes.map((size) => Math.abs(x.at(size) - at));
-    look(distances.indexOf(Math.min(...distances)));
-  };
-  picture.addEventListener('pointermove', nearest);
-  picture.addEventListener('pointerdown', nearest);
-  picture.addEventListener('keydown', (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
-    if (by === undefined) return;
-    event.preventDefault();
-    look(at + by);
-  });
+  const choose = choice(picture, sizes, (size, px) => Math.abs(x.at(size) - px), look);
   const distances = sizes.map((size) => Math.abs(Math.log(size / data.block_bytes)));
-  look(distances.indexOf(Math.min(...distances)));
+  choose(distances.indexOf(Math.min(...distances)));
   const crossings = fastest.map((entry) => `${named(entry.algorithm, entry.setting)} from ${exactly(entry.bytes)}`);
   section.append(html('h2', {}, 'Block size'),
     html('p', { class: 'hint' }, 'The best setting of each algorithm at each size. Point at the chart, or use the arrow keys in it. Above it: the fastest by block size. Grey: below the lower bound.'),
@@ -169,9 +182,7 @@ function frontChart(section, data) {
   const place = (point) => [x.at(point.steps), y.at(point.link_blocks)];
   const ring = svg('circle', { r: 9, class: 'ring', cx: -20, cy: -20 });
   const readout = html('p', { class: 'readout', 'aria-live': 'polite' });
-  let at = 0;
-  const look = (i) => {
-    at = Math.max(0, Math.min(points.length - 1, i));
+  const look = (at) => {
     const point = points[at];
     const [cx, cy] = place(point);
     ring.setAttribute('cx', cx);
@@ -184,22 +195,9 @@ function frontChart(section, data) {
     ...others.map(([steps, volume]) => svg('circle', { cx: x.at(steps), cy: y.at(volume), r: 1.8, class: 'beaten' })),
     svg('path', { d: stairs, class: 'stairs' }),
     ...points.map((point) => mark(names.indexOf(point.algorithm), ...place(point))), ring);
-  const nearest = (event) => {
-    const box = picture.getBoundingClientRect();
-    const [px, py] = [((event.clientX - box.left) / box.width) * width, ((event.clientY - box.top) / box.height) * height];
-    const distances = points.map((point) => Math.hypot(place(point)[0] - px, place(point)[1] - py));
-    look(distances.indexOf(Math.min(...distances)));
-  };
-  picture.addEventListener('pointermove', nearest);
-  picture.addEventListener('pointerdown', nearest);
-  picture.addEventListener('keydown', (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (by === undefined) return;
-    event.preventDefault();
-    look(at + by);
-  });
-  const best = points.reduce((least, point, i) => (point.seconds < points[least].seconds ? i : least), 0);
-  look(best);
+  const distance = (point, px, py) => Math.hypot(place(point)[0] - px, place(point)[1] - py);
+  const choose = choice(picture, points, distance, look);
+  choose(points.reduce((least, point, i) => (point.seconds < points[least].seconds ? i : least), 0));
   const legend = html('ul', { class: 'legend' }, ...names.map((name, i) =>
     html('li', {}, svg('svg', { width: 14, height: 14, viewBox: '-7 -7 14 14', 'aria-hidden': true }, mark(i, 0, 0)), ` ${name}`)));
   const rest = all > 0 ? ` The small dots are ${all.toLocaleString('en')} settings that one of these beats.` : '';
