@@ -154,8 +154,9 @@ pub(crate) fn keep(state: Arc<Mutex<Communicator>>) {
     }
 }
 
-/// Frees all states, before MPI ends.
+/// Frees all states, before MPI ends, in the same order on all ranks.
 pub(crate) fn finish() {
-    let idle = std::mem::take(&mut locked(&KEPT).idle);
+    let mut idle = std::mem::take(&mut locked(&KEPT).idle);
+    idle.sort_by(|a, b| (&a.group, a.number).cmp(&(&b.group, b.number)));
     drop(idle);
 }
