@@ -61,10 +61,10 @@ fn page() -> String {
     page
 }
 
-/// `BOOK=overwrite cargo test -p topocoll --test claims catalogue::` writes the page.
+/// `BOOK=overwrite cargo test --test claims catalogue::` writes the page.
 #[test]
 fn the_page_of_algorithms_is_that_of_the_catalogue() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/algorithms.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/algorithms.md");
     let page = page();
     if std::env::var_os("BOOK").is_some_and(|value| value == "overwrite") {
         std::fs::write(&path, &page).unwrap();

@@ -1,6 +1,6 @@
 //! The papers' closed forms equal the counts of the readers.
 
-use crate::common::{all_settings, claims, find, schedule_of, setting};
+use common::{all_settings, claims, find, schedule_of, setting};
 use rayon::prelude::*;
 use topocoll::{
     Collective, Counts, Machine, Method, Parameters, Problem, Rank, Setting, Shape, Step,

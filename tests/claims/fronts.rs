@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::common::front;
+use common::front;
 use rayon::prelude::*;
 use topocoll::{Collective, Problem, machine};
 
@@ -85,7 +85,7 @@ fn lines_of_code(name: &str) -> usize {
         }
         std::fs::read_dir(path).unwrap().map(|entry| count(&entry.unwrap().path())).sum()
     }
-    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/algorithms/src/alltoall");
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/algorithms/src/alltoall");
     let name = name.replace('-', "_");
     count(&home.join(&name)) + count(&home.join(format!("{name}.rs")))
 }
@@ -100,7 +100,7 @@ fn page(lines: &[(String, Vec<String>)]) -> String {
          the one before are left out, but for the last. `topocoll sweep MACHINE --front --block {BYTES}`\n\
          names the schedules. The page is made by\n\n\
          ```sh\n\
-         BOOK=overwrite cargo test -p topocoll --test claims fronts::\n\
+         BOOK=overwrite cargo test --test claims fronts::\n\
          ```\n\n\
          ## The algorithms side by side\n\n\
          The lines of each algorithm's files, and the machines below that have it on their front.\n\n\
@@ -125,7 +125,7 @@ fn page(lines: &[(String, Vec<String>)]) -> String {
 
 #[test]
 fn the_fronts_are_those_of_the_book() {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/fronts.md");
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/fronts.md");
     let machines = machines();
     if std::env::var("BOOK").is_ok_and(|book| book == "overwrite") {
         let lines: Vec<_> = machines.par_iter().map(|text| line(text)).collect();

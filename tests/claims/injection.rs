@@ -6,7 +6,7 @@ use topocoll::{
     bounds, count, count_steps, machine,
 };
 
-use crate::common::{exchange, problem};
+use common::{exchange, problem};
 
 const MEMORY: u128 = 1 << 30;
 

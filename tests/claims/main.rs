@@ -3,9 +3,6 @@
 
 mod bounds;
 mod catalogue;
-#[path = "../common/mod.rs"]
-mod common;
-mod families;
 mod formulas;
 mod fronts;
 mod injection;

@@ -2,8 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::common;
-use crate::common::{claims, exchange, schedule_of, sweep};
+use common::{claims, exchange, schedule_of, sweep};
 use topocoll::{
     Collective, Counts, Line, Machine, PUBLISHED, Parameters, Problem, Setting, count, machine,
 };

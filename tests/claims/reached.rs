@@ -2,7 +2,7 @@
 //!
 //! Each is a candidate of its algorithm's, claimed, and counted and verified by the readers.
 
-use crate::common::{check_promises, claims, find, problem, schedule_of, setting};
+use common::{check_promises, claims, find, problem, schedule_of, setting};
 use topocoll::{Collective, Machine, Method, NotApplicable, Request, machine};
 
 /// Machine, ports, algorithm, setting (`key=value,..`), steps, blocks over the busiest links.

@@ -10,21 +10,21 @@ use topocoll::{
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::standard);
 
-pub(crate) fn algorithms() -> impl Iterator<Item = &'static dyn Algorithm> {
+pub fn algorithms() -> impl Iterator<Item = &'static dyn Algorithm> {
     CATALOGUE.iter()
 }
 
-pub(crate) fn find(name: &str) -> Result<&'static dyn Algorithm, NotApplicable> {
+pub fn find(name: &str) -> Result<&'static dyn Algorithm, NotApplicable> {
     CATALOGUE.find(name)
 }
 
 /// The exchange of a problem of the machine's ranks.
-pub(crate) fn exchange<'m>(machine: &'m Machine, problem: &Problem) -> Exchange<'m> {
+pub fn exchange<'m>(machine: &'m Machine, problem: &Problem) -> Exchange<'m> {
     Exchange::new(machine, problem).unwrap()
 }
 
 /// The schedule of an algorithm.
-pub(crate) fn schedule_of(
+pub fn schedule_of(
     machine: &Machine,
     problem: &Problem,
     name: &str,
@@ -34,7 +34,7 @@ pub(crate) fn schedule_of(
 }
 
 /// The schedule of an algorithm for blocks of these sizes.
-pub(crate) fn schedule_for(
+pub fn schedule_for(
     machine: &Machine,
     problem: &Problem,
     demand: &Demand,
@@ -45,7 +45,7 @@ pub(crate) fn schedule_for(
 }
 
 /// The parameters of words `key=value`, between spaces or commas.
-pub(crate) fn setting(words: &str) -> Parameters {
+pub fn setting(words: &str) -> Parameters {
     let pairs = words.split([' ', ',']).filter(|pair| !pair.is_empty());
     let set = pairs.map(|pair| {
         let (key, value) = pair.split_once('=').unwrap();
@@ -56,7 +56,7 @@ pub(crate) fn setting(words: &str) -> Parameters {
 }
 
 /// The claims of an algorithm; parameters that are not given have their defaults.
-pub(crate) fn claims(
+pub fn claims(
     machine: &Machine,
     problem: &Problem,
     name: &str,
@@ -66,7 +66,7 @@ pub(crate) fn claims(
 }
 
 /// The settings of an algorithm that apply, complete.
-pub(crate) fn all_settings(
+pub fn all_settings(
     algorithm: &dyn Algorithm,
     problem: &Problem,
     topology: &dyn Topology,
@@ -75,19 +75,15 @@ pub(crate) fn all_settings(
     solutions.map(|solution| solution.schedule.origin.parameters).collect()
 }
 
-pub(crate) fn select(machine: &Machine, problem: &Problem) -> Selection {
+pub fn select(machine: &Machine, problem: &Problem) -> Selection {
     exchange(machine, problem).select().unwrap()
 }
 
-pub(crate) fn select_within(
-    machine: &Machine,
-    problem: &Problem,
-    budget: &Budget<'_>,
-) -> Selection {
+pub fn select_within(machine: &Machine, problem: &Problem, budget: &Budget<'_>) -> Selection {
     exchange(machine, problem).budget(*budget).select().unwrap()
 }
 
-pub(crate) fn sweep(
+pub fn sweep(
     machine: &Machine,
     problem: &Problem,
     block_sizes: &[u64],
@@ -96,7 +92,7 @@ pub(crate) fn sweep(
     Exchange::new(machine, problem)?.sweep(block_sizes, asked)
 }
 
-pub(crate) fn front(
+pub fn front(
     machine: &Machine,
     problem: &Problem,
     asked: &[(String, Parameters)],
@@ -105,7 +101,7 @@ pub(crate) fn front(
 }
 
 /// The exchange of some ranks.
-pub(crate) fn among<'m>(
+pub fn among<'m>(
     machine: &'m Machine,
     subset: &Subset,
     block_bytes: u64,
@@ -114,7 +110,7 @@ pub(crate) fn among<'m>(
 }
 
 /// What a schedule of some ranks costs on the links of the whole machine.
-pub(crate) fn count_among(
+pub fn count_among(
     machine: &Machine,
     subset: &Subset,
     schedule: &Schedule,

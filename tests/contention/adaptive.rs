@@ -1,6 +1,6 @@
 //! Adaptive routing in the flit model: no deadlock, shortest routes, and errors.
 
-use crate::common::{MEMORY, Script, network, request, routers, run, settings};
+use common::{MEMORY, Script, network, request, routers, run, settings};
 use topocoll::contention::{Dateline, Pattern, Routing, Settings, Simulation, Sync, simulate};
 use topocoll::{AnalysisError, Machine, Rank, Route, machine};
 

@@ -1,7 +1,7 @@
 //! Steps separated by barriers: counted by rule, counted by message, simulated one at a time, and skipped
 //! where no link is shared.
 
-use crate::common::{
+use common::{
     self, MEMORY, OfClasses, Script, find, network, problem, request, schedule_of, serving,
     without_classes,
 };

@@ -9,7 +9,7 @@
 //! Adaptive lines have `routing_function=min_adapt`. Its uniform traffic includes the sender itself, and
 //! it measures after a warm-up; both differ by less than the tolerance.
 
-use crate::common::{MEMORY, network, routers, run};
+use common::{MEMORY, network, routers, run};
 use topocoll::contention::{Pattern, Routing};
 
 /// A machine, its virtual channels, flits of a packet, a pattern with its rate, and `BookSim`'s latency.

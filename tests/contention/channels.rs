@@ -1,6 +1,6 @@
 //! Virtual channels: deadlocks without them, and the order of messages with them.
 
-use crate::common::{Script, network, routers, run};
+use common::{Script, network, routers, run};
 use topocoll::contention::{Dateline, Posted, Share, Traffic};
 use topocoll::{Machine, Rank, Route};
 

@@ -1,6 +1,6 @@
 //! One rank of each class gives the result of every rank, to the picosecond.
 
-use crate::common::{MEMORY, machines_and_ports, priced, schedule_of, serving, without_classes};
+use common::{MEMORY, machines_and_ports, priced, schedule_of, serving, without_classes};
 use topocoll::contention::{MODELS, Ranks, Request, Scheduled, Simulation, Sync, simulate};
 use topocoll::{AnalysisError, Injection, Machine, Schedule, machine};
 

@@ -12,7 +12,7 @@ use topocoll::{
     Collective, Graph, Grid, LinkKind, ListedGraph, Machine, Parameters, PerClass, Rank, Shape,
 };
 
-use crate::common::{MEMORY, network, problem, request, routers, run, schedule_of};
+use common::{MEMORY, network, problem, request, routers, run, schedule_of};
 
 /// The links and classes that messages take one after the other. Checks that every class is one of
 /// those counted.

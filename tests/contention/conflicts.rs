@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::common::{self, MEMORY, problem, schedule_of};
+use common::{MEMORY, problem, schedule_of};
 use topocoll::contention::{Posted, Scheduled, Share, Traffic};
 use topocoll::{
     Collective, Machine, Rank, RankClasses, Route, Setting, Shape, conflicts, count, machine,

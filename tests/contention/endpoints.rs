@@ -1,7 +1,7 @@
 //! Windows, packets, overheads and orders of endpoints, and routes other than the machine's own.
 
 use crate::classes::{compare_all, valued};
-use crate::common::{
+use common::{
     MEMORY, OfClasses, Script, network, priced, problem, request, run, schedule_of, serving,
 };
 use topocoll::contention::{

@@ -1,6 +1,6 @@
 //! The estimated cost of a simulation is at least what is simulated, and not far above it.
 
-use crate::common::{MEMORY, machines, problem, schedule_of, serving};
+use common::{MEMORY, machines, problem, schedule_of, serving};
 use topocoll::contention::{
     ContentionModel, Estimate, MODELS, Ranks, Request, Scheduled, Settings, estimate, simulate,
 };

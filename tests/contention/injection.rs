@@ -1,6 +1,6 @@
 //! Injection limits and links of different rates in the contention models.
 
-use crate::common::{
+use common::{
     MEMORY, Script, network, priced, problem, request, routers, run, schedule_of, settings,
 };
 use proptest::prelude::*;

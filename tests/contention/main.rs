@@ -7,8 +7,6 @@ mod booksim;
 mod channels;
 mod classes;
 mod classes_of_channels;
-#[path = "../common/mod.rs"]
-mod common;
 mod conflicts;
 mod endpoints;
 mod estimates;

@@ -1,6 +1,6 @@
 //! The contention models against each other, against bounds, and against other simulators.
 
-use crate::common::{MEMORY, Script, network, problem, request, routers, run, schedule_of};
+use common::{MEMORY, Script, network, problem, request, routers, run, schedule_of};
 use proptest::prelude::*;
 use topocoll::contention::{
     Job, Pattern, Placed, Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds,

@@ -1,6 +1,6 @@
 //! Packets of the flit model.
 
-use crate::common::{Script, network, request, routers, run};
+use common::{Script, network, request, routers, run};
 use topocoll::contention::{Sync, Traffic, simulate};
 use topocoll::{Machine, Rank, Route};
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::common::{Script, priced, request, schedule_of, serving, settings};
+use common::{Script, priced, request, schedule_of, serving, settings};
 use sha2::{Digest, Sha256};
 use topocoll::contention::{Dateline, Request, Scheduled, Settings, Simulation, Sync, simulate};
 use topocoll::{AnalysisError, Machine};
@@ -94,7 +94,7 @@ fn is_as_before(model: &str) {
             add(format!("{number}, {}, {sync:?}", algorithm.info().name), &asked);
         }
     }
-    let file = format!("{}/tests/simulations/{model}.txt", env!("CARGO_MANIFEST_DIR"));
+    let file = format!("{}/simulations/{model}.txt", env!("CARGO_MANIFEST_DIR"));
     if std::env::var("SIMULATIONS").is_ok_and(|value| value == "overwrite") {
         std::fs::write(&file, &text).unwrap();
     }

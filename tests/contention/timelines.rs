@@ -1,6 +1,6 @@
 //! When each rank copies, sends and receives: the same by classes and by every rank, and as long as the run.
 
-use crate::common::{MEMORY, Script, network, priced, schedule_of, serving};
+use common::{MEMORY, Script, network, priced, schedule_of, serving};
 use topocoll::contention::{
     MODELS, RankStep, Ranks, Request, Scheduled, Simulation, Sync, Timeline, Traffic, simulate,
     steps_timeline,

@@ -1,6 +1,6 @@
 //! The verifier catches broken schedules: dropped, doubled, misrouted, early, late, swapped.
 
-use crate::common::{self, MEMORY, edited, schedule_of};
+use common::{MEMORY, edited, schedule_of};
 use proptest::prelude::*;
 use topocoll::{
     Block, Collective, LocalCopy, Machine, Message, Method, Origin, Part, Problem, Rank, Recorder,

@@ -1,16 +1,8 @@
 //! Certificates: every schedule has one that holds, and every altered one is refused.
 
-use super::forgery::{Forger, expand};
-use super::graphs;
-use crate::common::{
-    self, MEMORY, find, machines_and_ports, reach, schedule_of, serving, without_classes,
-};
-use rayon::prelude::*;
-use sha2::{Digest as _, Sha256};
-use topocoll::{
-    Collective, Parameters, Problem, Schedule, Shape, count, machine, write_certificate,
-};
-use topocoll_certificate::{Fault, Found, Proved, check};
+use common::{Forger, MEMORY, body, certificate_of, find, schedule_of, sealed, serving};
+use topocoll::{Collective, Parameters, Problem, count, machine, write_certificate};
+use topocoll_certificate::{Fault, Found, check};
 
 /// The certificate of an algorithm's schedule.
 fn certificate(machine_name: &str, algorithm: &str) -> String {
@@ -18,136 +10,20 @@ fn certificate(machine_name: &str, algorithm: &str) -> String {
     let operation = find(algorithm).unwrap().info().operation;
     let problem = Problem::new(operation, machine.ranks(), machine.ports, 100).unwrap();
     let schedule = schedule_of(&machine, &problem, algorithm, &Parameters::new()).unwrap();
-    written(&schedule, &machine)
-}
-
-fn written(schedule: &Schedule, machine: &topocoll::Machine) -> String {
-    let counts = count(schedule, machine, None, MEMORY).unwrap();
-    let mut out = Vec::new();
-    write_certificate(schedule, machine, &counts, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-/// The text with its digest.
-pub(crate) fn sealed(body: &str) -> String {
-    let digest = Sha256::digest(body);
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{body}sha256 {digest}\n")
-}
-
-/// The text of a certificate above its digest.
-fn body(certificate: &str) -> &str {
-    &certificate[..certificate.rfind("sha256 ").unwrap()]
-}
-
-/// Checks the certificates of all schedules on a machine; returns their number.
-fn hold(machine: &topocoll::Machine) -> u32 {
-    let mut held = 0;
-    for (algorithm, problem, setting) in serving(machine, 3) {
-        let place = format!("{} {setting:?} on {}", algorithm.info().name, machine.name);
-        let schedule = schedule_of(machine, &problem, &algorithm.info().name, &setting).unwrap();
-        let counts = count(&schedule, machine, None, MEMORY).unwrap();
-        let gathers = problem.operation == Collective::AllGather;
-        // By the classes of the schedule, and with every rank as its own class.
-        for schedule in [without_classes(&schedule), schedule] {
-            let text = written(&schedule, machine);
-            let found: Proved =
-                check(text.as_bytes()).unwrap_or_else(|fault| panic!("{place}: {fault}"));
-            let expected = [
-                counts.steps.into(),
-                counts.messages,
-                counts.bytes,
-                counts.link_bytes,
-                counts.hops,
-                counts.link_conflicts,
-                counts.link_contention.into(),
-                counts.contended_steps.into(),
-                counts.contention_free_steps,
-                counts.port_violations.into(),
-                counts.inter_node_steps.into(),
-            ];
-            assert_eq!(found.counts.named().map(|(_, count)| count), expected, "{place}");
-            let best = topocoll::best_bounds(&problem, machine, None);
-            assert_eq!(found.least_steps, best.steps, "{place}");
-            for (bytes, blocks) in
-                [(found.least_bytes, best.blocks), (found.least_link_bytes, best.link_blocks)]
-            {
-                let more = bytes as f64 / 3.0 - blocks;
-                // Where links are listed, a certificate also bounds what an all-gather brings to a
-                // node.
-                let listed = gathers && matches!(machine.topology.network(), Shape::Graph(_));
-                assert!(more > -1e-6 && (more < 1.0 || listed), "{place}: {bytes} bytes");
-            }
-            let traded = best.link_blocks_in(counts.steps).filter(|_| counts.port_violations == 0);
-            assert_eq!(found.tradeoff_link_bytes.is_some(), traded.is_some(), "{place}");
-            if let (Some(bytes), Some(blocks)) = (found.tradeoff_link_bytes, traded) {
-                let more = bytes as f64 / 3.0 - blocks;
-                assert!(more > -1e-6 && more < 1.0, "{place}: {bytes} bytes in as many steps");
-            }
-            if machine.ranks() <= 16 {
-                assert_eq!(expand(&text), Ok(()), "{place}");
-            }
-            held += 1;
-        }
-    }
-    held
-}
-
-#[test]
-fn certificates_of_a_few_machines_hold() {
-    for text in [
-        "full:6",
-        "cluster:2,3,1",
-        "cluster:4*2",
-        "cluster:5",
-        "torus:4x6",
-        "mesh:3x4",
-        "torus:4x4*2",
-        "grid:3x4~*1",
-        "mesh:4x2*2,1,1,3,1,2,1,1",
-        "twisted-torus:2x4",
-        "torus:4x4/1,1/0,2+1",
-        "fat-tree:2,3,3/2*2",
-        "dragonfly:1,2,1*3",
-        "hyperx:3x4",
-    ] {
-        assert!(hold(&machine(text).unwrap()) > 0, "{text}");
-    }
-    // With as many ports as links everywhere except at a corner, which is then the bottleneck.
-    for (text, ports) in [("mesh:3x3", 4), ("mesh:1x5", 2), ("grid:3~x2", 3)] {
-        let mut machine = machine(text).unwrap();
-        machine.set_ports(ports);
-        assert!(hold(&machine) > 0, "{text}");
-    }
-}
-
-#[test]
-fn every_schedule_has_a_certificate_that_holds() {
-    let machines = machines_and_ports().into_par_iter();
-    let small = machines.filter(|machine| machine.ranks() <= reach(32, 64));
-    let held: u32 = small.map(|machine| hold(&machine)).sum();
-    assert!(held > reach(400, 1000), "{held} certificates");
-}
-
-#[test]
-fn certificates_of_random_graphs_hold() {
-    for machine in graphs::machines() {
-        assert!(hold(&machine) > 0, "{}", machine.name);
-    }
+    certificate_of(&schedule, &machine)
 }
 
 /// The routes of a table are listed for every message, others once.
 #[test]
 fn routes_of_a_graph_are_listed() {
-    let path = |name| format!("{}/tests/machines/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = |name| format!("{}/machines/{name}", env!("CARGO_MANIFEST_DIR"));
     for (name, listed) in
         [(path("pod-file.toml"), false), (format!("graph:{}*2", path("pod.csv")), true)]
     {
         let machine = machine(&name).unwrap();
-        assert!(hold(&machine) > 0, "{name}");
         let problem = common::problem(&machine, Collective::AllToAll, 100);
         let schedule = schedule_of(&machine, &problem, "node-aware", &Parameters::new()).unwrap();
-        let text = written(&schedule, &machine);
+        let text = certificate_of(&schedule, &machine);
         let lines = |part: &str| text.lines().filter(|line| line.contains(part)).count();
         let found = (lines("next ") > 0, lines(" 0:1;") > 0);
         assert_eq!(found, (listed, !listed), "{text}");
@@ -316,7 +192,7 @@ fn a_million_ranks_on_the_nodes_of_a_torus_are_counted_by_rows() {
     machine.set_ports(16);
     let problem = common::problem(&machine, Collective::AllGather, 100);
     let schedule = schedule_of(&machine, &problem, "concat", &Parameters::new()).unwrap();
-    let text = written(&schedule, &machine);
+    let text = certificate_of(&schedule, &machine);
     assert!(text.len() < 1 << 14, "{} bytes", text.len());
     let proved = check(text.as_bytes()).unwrap();
     assert_eq!((proved.classes, proved.counts.steps, proved.ranks), (1, 20, 1 << 20));
@@ -612,7 +488,7 @@ fn control_characters_are_neither_written_nor_read() {
     let problem = common::problem(&machine, Collective::AllToAll, 100);
     let mut schedule = schedule_of(&machine, &problem, "direct", &Parameters::new()).unwrap();
     schedule.origin.algorithm = "a\nports 2\u{1b}[2J\u{e9}".to_owned();
-    let text = written(&schedule, &machine);
+    let text = certificate_of(&schedule, &machine);
     let proved = check(text.as_bytes()).unwrap();
     assert_eq!(proved.algorithm, r"a\nports 2\u{1b}[2J\u{e9}");
     for control in ["\r", "\t", "\u{1b}[2J", "\u{7f}", "\0"] {
@@ -791,7 +667,7 @@ fn more_messages_than_ports_are_counted_by_rank() {
     machine.set_ports(2);
     let problem = common::problem(&machine, Collective::AllToAll, 100);
     let schedule = schedule_of(&machine, &problem, "direct", &Parameters::new()).unwrap();
-    let text = written(&schedule, &machine);
+    let text = certificate_of(&schedule, &machine);
     let found = check(sealed(&body(&text).replace("ports 2", "ports 1")).as_bytes());
     let (listed, found_there) = (0, 2 * 2 * 5);
     let fault = Fault::Count { name: "port_violations", listed, found: found_there };
@@ -799,7 +675,7 @@ fn more_messages_than_ports_are_counted_by_rank() {
     // On a line every rank is checked, although all are in one class.
     let mut line = topocoll::machine("mesh:5").unwrap();
     line.set_ports(2);
-    let text = written(&schedule, &line);
+    let text = certificate_of(&schedule, &line);
     let bounds = body(&text).lines().find(|line| line.starts_with("bounds")).unwrap();
     assert!(text.contains("\nranks 5 by 1\n") && bounds.starts_with("bounds steps=2 "), "{text}");
     let found = check(sealed(&body(&text).replace("ports 2", "ports 1")).as_bytes());
@@ -863,7 +739,7 @@ fn pieces_keep_their_own_sizes() {
         machine.set_ports(3);
         let problem = Problem::new(Collective::AllGather, ranks, 3, 100).unwrap();
         let schedule = schedule_of(&machine, &problem, "concat", &Parameters::new()).unwrap();
-        (schedule.rule().cuts().len() > 1).then(|| written(&schedule, &machine))
+        (schedule.rule().cuts().len() > 1).then(|| certificate_of(&schedule, &machine))
     });
     let text = split.expect("some concatenation splits blocks");
     check(text.as_bytes()).unwrap();
@@ -908,7 +784,7 @@ fn port_violations_of_ranks_and_nodes_equal_those_of_verify() {
                 for ports in 1..=planned {
                     schedule.problem.ports = ports;
                     let counts = count(&schedule, &machine, None, MEMORY).unwrap();
-                    let proved = check(written(&schedule, &machine).as_bytes()).unwrap();
+                    let proved = check(certificate_of(&schedule, &machine).as_bytes()).unwrap();
                     let place =
                         format!("{} on {text}, {ports} of {planned} ports", algorithm.info().name);
                     let found = proved.counts.port_violations;
@@ -985,7 +861,7 @@ fn a_forged_certificate_is_true_or_refused() {
         for (algorithm, problem, setting) in algorithms {
             let schedule =
                 schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
-            forger.forge(body(&written(&schedule, &machine)), times);
+            forger.forge(body(&certificate_of(&schedule, &machine)), times);
         }
     }
     println!("{forger}");

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use topocoll::{Collective, Method, Request, Solution, best_bounds};
 
-use crate::common::{check_promises, claims, find, problem, setting, with_ports};
+use common::{check_promises, claims, find, problem, setting, with_ports};
 
 /// The required limit: a volume of at most 1.15 of the bound, in at most 20 steps.
 #[test]

@@ -1,7 +1,7 @@
 //! All-gathers on grids, with the fewest steps between neighbours and the volume of the bounds; and
 //! all-gathers between nodes.
 
-use crate::common::{claims, schedule_of};
+use common::{claims, schedule_of};
 use rayon::prelude::*;
 use topocoll::exec::{PlannedSizes, SeededDriver, plan_all};
 use topocoll::{

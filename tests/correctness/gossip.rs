@@ -2,7 +2,7 @@
 
 use topocoll::{Collective, Machine, Method, Parameters, Request, Setting, best_bounds};
 
-use crate::common::{BETWEEN_RANKS, check_promises, claims, find, problem, with_ports};
+use common::{BETWEEN_RANKS, check_promises, claims, find, problem, with_ports};
 
 fn settings(machine: &Machine) -> Vec<Parameters> {
     let problem = problem(machine, Collective::AllGather, 3);

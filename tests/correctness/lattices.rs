@@ -1,6 +1,6 @@
 //! Twisted tori, and machines with failed nodes or links: schedules, claims and bounds on random ones.
 
-use crate::common::{MEMORY, check_promises, problem, reach, schedule_of, serving};
+use common::{MEMORY, check_promises, problem, reach, schedule_of, serving};
 use microlp::{ComparisonOp, OptimizationDirection, Problem as Program};
 use proptest::prelude::*;
 use topocoll::{

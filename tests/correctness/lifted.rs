@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::{algorithms, check_promises, find, problem, setting};
+use common::{algorithms, check_promises, find, problem, setting};
 use rayon::prelude::*;
 use topocoll::{
     Algorithm, Collective, Exchange, Machine, Method, Parameters, Problem, Request, Setting, Shape,

@@ -2,10 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::common::{
-    MEMORY, check_promises, claims, exchange, find, problem, schedule_of, select, sweep,
-};
-use crate::graphs;
+use common::{MEMORY, check_promises, claims, exchange, find, problem, schedule_of, select, sweep};
 use rayon::prelude::*;
 use topocoll::{
     Capacity, Collective, LinkKind, ListedGraph, Machine, Method, Parameters, Problem, Rank,
@@ -99,7 +96,7 @@ fn every_network_is_served_as_claimed() {
         "hypercube:1*4",
     ];
     let networks = NETWORKS.iter().flat_map(|text| [1, 3].map(|ports| named(text, ports)));
-    let machines: Vec<_> = networks.chain(graphs::machines()).collect();
+    let machines: Vec<_> = networks.chain(common::drawn_graphs()).collect();
     machines.par_iter().for_each(|machine| [1, 2, 4].into_iter().for_each(|n| check(machine, n)));
 }
 

@@ -4,15 +4,10 @@
 mod broken;
 mod certificates;
 mod classes;
-#[path = "../common/mod.rs"]
-mod common;
-mod conformance;
 mod failures;
-mod forgery;
 mod gather;
 mod gossip;
 mod graphs;
-mod independent;
 mod lattices;
 mod lifted;
 mod link_matchings;

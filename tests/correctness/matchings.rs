@@ -1,6 +1,6 @@
 //! Matchings coloured for a demand matrix: their number and their weight.
 
-use crate::common::{MEMORY, exchange, schedule_for, schedule_of};
+use common::{MEMORY, exchange, schedule_for, schedule_of};
 use rayon::prelude::*;
 use topocoll::exec::{PlannedSizes, SeededDriver, plan_all};
 use topocoll::{

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{MEMORY, find, schedule_of, target};
+use common::{MEMORY, find, schedule_of, target};
 use serde_json::{Value, json};
 use topocoll::contention::Scheduled;
 use topocoll::formats::{Source, jsonl};

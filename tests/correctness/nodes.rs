@@ -1,6 +1,6 @@
 //! Exchanges through the leaders of nodes deliver as claimed for nodes of any sizes.
 
-use crate::common::{MEMORY, algorithms, all_settings, claims, problem, schedule_of, select};
+use common::{MEMORY, algorithms, all_settings, claims, problem, schedule_of, select};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use topocoll::{

@@ -1,6 +1,6 @@
 //! `direct-offsets` on tori of any sides and any ports.
 
-use crate::common::{MEMORY, check_promises, claims, find, problem, schedule_of, without_classes};
+use common::{MEMORY, check_promises, claims, find, problem, schedule_of, without_classes};
 use rayon::prelude::*;
 use topocoll::{Collective, Machine, Method, Parameters, count, machine, verify};
 

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use topocoll::{Catalogue, Collective, Machine, Method, Origin, Parameters, Request, Setting};
 
-use crate::common::{check_promises, claims, find, problem, with_ports};
+use common::{check_promises, claims, find, problem, with_ports};
 
 fn settings(machine: &Machine) -> Vec<Parameters> {
     let problem = problem(machine, Collective::AllToAll, 6);

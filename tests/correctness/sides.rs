@@ -1,8 +1,6 @@
 //! Grids of any sides: wrapping, non-wrapping and mixed, with every residue, primes, twos and ones.
 
-use crate::common::{
-    MEMORY, all_settings, check_promises, claims, find, problem, reach, schedule_of,
-};
+use common::{MEMORY, all_settings, check_promises, claims, find, problem, reach, schedule_of};
 use rayon::prelude::*;
 use topocoll::{
     Collective, Counts, Machine, Method, Parameters, Problem, Setting, best_bounds, count, machine,

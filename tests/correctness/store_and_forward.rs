@@ -5,7 +5,7 @@ use topocoll::{
     Collective, Machine, Method, NotApplicable, Parameters, Request, Setting, best_bounds, machine,
 };
 
-use crate::common::{BETWEEN_RANKS, check_promises, claims, find, problem, with_ports};
+use common::{BETWEEN_RANKS, check_promises, claims, find, problem, with_ports};
 
 fn all_ports(text: &str) -> Machine {
     let mut machine = machine(text).unwrap();

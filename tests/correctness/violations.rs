@@ -1,7 +1,7 @@
 //! Each violation is named with its step, ranks and slot, for whole blocks and for blocks in two pieces,
 //! by replay and by classes.
 
-use crate::common::{self, MEMORY, edited, schedule_of};
+use common::{MEMORY, edited, schedule_of};
 use topocoll::{
     Block, Collective, Counts, LocalCopy, Method, Origin, Parameters, Part, Problem, Rank,
     RankClasses, Route, Rule, Schedule, Setting, Slot, SlotSet, Step, Strided, Violation, machine,

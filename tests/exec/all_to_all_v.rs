@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{MEMORY, exchange, machines_and_ports, problem, schedule_of, serving};
+use common::{MEMORY, exchange, machines_and_ports, problem, schedule_of, serving};
 use proptest::prelude::*;
 use topocoll::exec::{
     Arrival, Endpoint, ExecError, Layout, Memory, Plan, PlanError, PlannedSizes, SeededDriver,

@@ -2,69 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::common::{
-    algorithms, machines_and_ports, problem, schedule_of, serving, target, without_classes,
-};
+use common::{algorithms, check_moves, plans, problem, schedule_of, serving, target};
 use proptest::prelude::*;
 use topocoll::exec::{ExecError, Plan, PlanError, SeededDriver, ThreadedDriver, plan_all};
-use topocoll::{Catalogue, Collective, Machine, Parameters, Rank, Request, Schedule, machine};
-
-fn plans(schedule: &Schedule) -> Vec<Arc<Plan>> {
-    let ranks = (0..schedule.problem.ranks).map(Rank);
-    ranks.map(|rank| Arc::new(Plan::new(schedule, rank).unwrap())).collect()
-}
-
-/// Every rank's input, and the output it must get.
-fn data(plans: &[Arc<Plan>], block_bytes: usize, seed: u64) -> (Vec<u8>, Vec<u8>) {
-    let mut random = fastrand::Rng::with_seed(seed);
-    let (ranks, blocks) = (plans.len(), plans[0].input_blocks() as usize);
-    let input: Vec<u8> = (0..ranks * blocks * block_bytes).map(|_| random.u8(..)).collect();
-    let mut output = Vec::new();
-    for to in 0..ranks {
-        for from in 0..ranks {
-            let block = from * blocks + if blocks == 1 { 0 } else { to };
-            output.extend_from_slice(&input[block * block_bytes..][..block_bytes]);
-        }
-    }
-    (input, output)
-}
-
-fn check(schedule: &Schedule, block_bytes: usize, seed: u64) {
-    let plans = plans(schedule);
-    let (input, expected) = data(&plans, block_bytes, seed);
-    let what = || format!("{schedule:?}, blocks of {block_bytes}, seed {seed}");
-    let mut output = vec![0xee; expected.len()];
-    SeededDriver::new(&plans)
-        .exchange(block_bytes as u64, &input, &mut output, seed)
-        .unwrap_or_else(|error| panic!("{}: {error}", what()));
-    assert!(output == expected, "seeded: {}", what());
-    let mut driver = ThreadedDriver::new(plans, 3);
-    for _ in 0..2 {
-        output.fill(0xee);
-        driver
-            .exchange(block_bytes as u64, &input, &mut output)
-            .unwrap_or_else(|error| panic!("{}: {error}", what()));
-        assert!(output == expected, "threads: {}", what());
-    }
-}
-
-/// The machines without those of hundreds of ranks.
-fn small() -> Vec<Machine> {
-    machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64).collect()
-}
-
-#[test]
-fn every_schedule_moves_the_bytes_it_says() {
-    for machine in small() {
-        for (algorithm, problem, setting) in serving(&machine, 5) {
-            let schedule = Request::new(&problem, &*machine.topology)
-                .solve(algorithm, &setting)
-                .map(|s| s.schedule)
-                .unwrap();
-            check(&schedule, 5, u64::from(machine.ranks()));
-        }
-    }
-}
+use topocoll::{Catalogue, Collective, Parameters, Rank, Request, machine};
 
 /// Blocks that met failures have slots of their own beside those of the whole machine's schedule.
 #[test]
@@ -82,7 +23,7 @@ fn blocks_around_failures_move_beside_the_others() {
         let setting = [("of", "neighbour-rings"), ("of.parts", parts), ("moved", "cut")];
         let setting = setting.map(|(key, value)| (key.to_owned(), value.into())).into();
         let request = Request::new(&problem, &*machine.topology);
-        check(&request.solve(repair, &setting).unwrap().schedule, 6, 1);
+        check_moves(&request.solve(repair, &setting).unwrap().schedule, 6, 1);
     }
 }
 
@@ -97,25 +38,8 @@ fn a_plan_serves_blocks_of_any_size() {
                 .map(|s| s.schedule)
                 .unwrap();
             for block_bytes in [0, 1, 3, 7, 8, 64, 1000] {
-                check(&schedule, block_bytes, 1);
+                check_moves(&schedule, block_bytes, 1);
             }
-        }
-    }
-}
-
-#[test]
-fn machines_of_hundreds_of_ranks_run_on_few_threads() {
-    for machine in machines_and_ports().into_iter().filter(|m| (65..=256).contains(&m.ranks())) {
-        for (algorithm, problem, setting) in serving(&machine, 2).into_iter().step_by(3) {
-            let schedule = Request::new(&problem, &*machine.topology)
-                .solve(algorithm, &setting)
-                .map(|s| s.schedule)
-                .unwrap();
-            let plans = plans(&schedule);
-            let (input, expected) = data(&plans, 2, 5);
-            let mut output = vec![0xee; expected.len()];
-            ThreadedDriver::new(plans, 2).exchange(2u64, &input, &mut output).unwrap();
-            assert!(output == expected, "{schedule:?}");
         }
     }
 }
@@ -145,7 +69,7 @@ proptest! {
         let serving = serving(&machine, planned);
         let (algorithm, problem, setting) = pick.get(&serving);
         let schedule = Request::new(problem, &*machine.topology).solve(*algorithm, setting).map(|s| s.schedule).unwrap();
-        check(&schedule, block_bytes, seed);
+        check_moves(&schedule, block_bytes, seed);
     }
 }
 
@@ -215,76 +139,11 @@ fn tags_and_outstanding_messages_are_known_in_advance() {
     }
 }
 
-/// A plan from layouts in runs equals the plan made slot by slot.
-#[test]
-fn layouts_written_in_runs_change_no_plan() {
-    let mut machines = machines_and_ports();
-    for text in ["torus:4x1x8x4", "grid:6~x5x4", "mesh:4x2x6", "torus:8x8", "mesh:16x16", "full:1"]
-    {
-        machines.push(machine(text).unwrap());
-    }
-    for machine in machines.into_iter().filter(|machine| machine.ranks() <= 512) {
-        for (algorithm, problem, setting) in serving(&machine, 64) {
-            let schedule = Request::new(&problem, &*machine.topology)
-                .solve(algorithm, &setting)
-                .map(|s| s.schedule)
-                .unwrap();
-            // The rule of this one is read slot by slot.
-            let slow = without_classes(&schedule);
-            for rank in (0..problem.ranks).step_by(problem.ranks as usize / 16 + 1).map(Rank) {
-                let plan = |schedule| format!("{:?}", Plan::new(schedule, rank).unwrap());
-                assert_eq!(plan(&schedule), plan(&slow), "{schedule:?}, rank {rank}");
-            }
-        }
-    }
-}
-
-/// The output before an exchange in place: in an all-to-all the input, in an all-gather every rank's
-/// own block among arbitrary bytes.
-fn placed(plans: &[Arc<Plan>], block_bytes: usize, input: &[u8]) -> Vec<u8> {
-    if plans[0].problem().operation == Collective::AllToAll {
-        return input.to_vec();
-    }
-    let mut output = vec![0xee; plans.len() * input.len()];
-    for rank in 0..plans.len() {
-        let at = rank * input.len() + rank * block_bytes;
-        output[at..at + block_bytes].copy_from_slice(&input[rank * block_bytes..][..block_bytes]);
-    }
-    output
-}
-
-fn check_in_place(schedule: &Schedule, block_bytes: usize, seed: u64) {
-    let plans = plans(schedule);
-    let (input, expected) = data(&plans, block_bytes, seed);
-    let before = placed(&plans, block_bytes, &input);
-    let owned = plans.into_iter().map(|plan| Arc::into_inner(plan).unwrap().in_place());
-    let plans: Vec<_> = owned.map(Arc::new).collect();
-    let mut output = before.clone();
-    SeededDriver::new(&plans).exchange(block_bytes as u64, &[], &mut output, seed).unwrap();
-    assert!(output == expected, "seeded: {schedule:?}, {block_bytes}, seed {seed}");
-    output = before;
-    ThreadedDriver::new(plans, 2).exchange(block_bytes as u64, &[], &mut output).unwrap();
-    assert!(output == expected, "threads: {schedule:?}, {block_bytes}");
-}
-
-#[test]
-fn every_schedule_runs_in_place() {
-    for machine in small() {
-        for (algorithm, problem, setting) in serving(&machine, 5) {
-            let schedule = Request::new(&problem, &*machine.topology)
-                .solve(algorithm, &setting)
-                .map(|s| s.schedule)
-                .unwrap();
-            check_in_place(&schedule, 5, u64::from(machine.ranks()));
-        }
-    }
-}
-
 #[test]
 fn pairs_exchange_in_place_through_one_block() {
     let machine = machine("full:8").unwrap();
     let problem = problem(&machine, Collective::AllToAll, 16);
-    let find = |name| crate::common::find(name).unwrap();
+    let find = |name| common::find(name).unwrap();
     let plan = |name| {
         let algorithm = find(name);
         let schedule = Request::new(&problem, &*machine.topology)

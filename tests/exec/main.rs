@@ -2,8 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod all_to_all_v;
-#[path = "../common/mod.rs"]
-mod common;
 mod examples;
 mod execution;
 mod subsets;

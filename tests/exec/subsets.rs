@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{
-    self, MEMORY, among, count_among, exchange, schedule_for, schedule_of, serving,
-};
+use common::{self, MEMORY, among, count_among, exchange, schedule_for, schedule_of, serving};
 use proptest::prelude::*;
 use topocoll::exec::{Plan, PlanError, SeededDriver};
 use topocoll::{

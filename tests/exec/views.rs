@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::serving;
+use common::serving;
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, IxDyn, Slice};
 use proptest::prelude::*;
 use topocoll::exec::{ExecError, Layout, Plan, SeededDriver, Views};

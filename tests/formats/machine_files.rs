@@ -5,7 +5,7 @@ use std::path::Path;
 use topocoll::{LinkId, Rank, Route, Shape, files, load_file, machine, shipped, spec};
 
 fn path(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines");
     folder.join(name).display().to_string()
 }
 
@@ -89,7 +89,7 @@ fn networks_of_machine_files_are_refused_at_their_place() {
         assert_eq!(text[..at].matches('\n').count() + 1, line, "{from} -> {to}");
     }
     let text = std::fs::read_to_string(path("pod-file.toml")).unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines");
     for (from, to, rule) in [
         ("pod-routes.csv", "none.csv", "none.csv: No such file"),
         ("pod-routes.csv", "refused", "refused: not a regular file"),

@@ -1,8 +1,6 @@
 //! Files are written and read without loss, and broken ones are refused.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod machine_files;
 mod reading;
 mod writing;

@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::common::{MEMORY, schedule_of, target};
+use common::{MEMORY, schedule_of, target};
 use proptest::prelude::*;
 use topocoll::exec::{Plan, PlanError};
 use topocoll::formats::{self, FORMATS, ReadError, Reader, Source, Target, Writer, jsonl};
@@ -261,7 +261,7 @@ fn messages(schedule: &Schedule) -> Vec<(u32, u32, u32, u128)> {
 }
 
 fn of_others(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schedules").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("schedules").join(name)
 }
 
 #[test]
@@ -491,7 +491,7 @@ fn refusals_name_the_line_the_value_and_the_rule() {
         (
             "step,from,to,bytes,packed,route\n0,0,1,8,0,0:+1\n",
             2,
-            "route 0:+1: routes require a grid, and full:2 is not a grid",
+            "route 0:+1: routes require a grid or a graph, and full:2 is neither",
         ),
     ];
     let cases = goal.map(|case| ("goal", case)).into_iter().chain(csv.map(|case| ("csv", case)));

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::schedule_of;
+use common::schedule_of;
 use topocoll::contention::{MODELS, Request, Scheduled, Share, Traffic, in_seconds, simulate};
 use topocoll::formats::{FORMATS, Source, Writer};
 use topocoll::{

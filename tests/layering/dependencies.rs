@@ -3,7 +3,7 @@
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Each crate of the workspace, and the crates that it may depend on.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("topocoll-topology", &[]),
     ("topocoll-schedule", &["topocoll-topology"]),
     ("topocoll-algorithms", &["topocoll-schedule", "topocoll-topology"]),
@@ -24,6 +24,8 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("topocoll-report", &["topocoll"]),
     ("topocoll-cli", &["topocoll", "topocoll-certificate", "topocoll-report"]),
     ("topocoll-mpi", &["topocoll"]),
+    ("topocoll-benches", &[]),
+    ("topocoll-tests", &["topocoll", "topocoll-certificate"]),
     ("own_algorithm", &["topocoll"]),
     ("topocoll-python", &["topocoll", "topocoll-report"]),
 ];

@@ -1,7 +1,7 @@
 //! Memory is estimated before it is taken. A refusal names the estimate, one byte less is refused, the
 //! estimate is enough, and the memory then taken is about the estimate.
 
-use crate::common::{Script, find, problem, request, schedule_of, settings};
+use common::{Script, find, problem, request, schedule_of, settings};
 use topocoll::contention::{
     Interval, LinkUse, MODELS, Request, Scheduled, Settings, Sync, simulate, steps_model,
 };

@@ -31,7 +31,7 @@ const LONG: Duration = Duration::from_secs(20);
 const MEMORY: u64 = 2 << 30;
 
 fn inputs(target: &str) -> Vec<Vec<u8>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (_, seeds) = SEEDS.iter().find(|(name, _)| *name == target).unwrap();
     let corpus = format!("fuzz/corpus/{target}");
     let folders = seeds.iter().copied().chain([&*corpus]);

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::common::{self, Script, schedule_of};
+use common::{Script, schedule_of};
 use sha2::{Digest as _, Sha256};
 use topocoll::contention::{Settings, Sync, simulate};
 use topocoll::exec::Plan;

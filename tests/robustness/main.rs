@@ -1,8 +1,6 @@
 //! Bad input is refused by name, within bounded time and memory.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod estimates;
 mod fuzz;
 mod limits;

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::common::{self, MEMORY, Script, among, claims, run, schedule_for, schedule_of};
+use common::{MEMORY, Script, among, claims, run, schedule_for, schedule_of};
 use topocoll::contention::{
     Control, MODELS, Pattern, Posted, Request, Scheduled, Settings, Share, Sync, Traffic,
     in_seconds, simulate,

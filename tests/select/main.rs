@@ -2,8 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod calibrate;
-#[path = "../common/mod.rs"]
-mod common;
 mod ranking;
 mod simulated;
 mod sweep;

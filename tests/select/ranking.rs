@@ -1,6 +1,6 @@
 //! Selection: the best choice is first, no unbeaten setting is missing, crossovers are exact.
 
-use crate::common::{
+use common::{
     self, MEMORY, algorithms, all_settings, machines_and_ports, schedule_of, select, select_within,
 };
 use rayon::prelude::*;

@@ -1,6 +1,6 @@
 //! Choices and points are simulated within a budget, as `simulate` simulates each.
 
-use crate::common::{MEMORY, exchange, problem, schedule_of, select, sweep};
+use common::{MEMORY, exchange, problem, schedule_of, select, sweep};
 use topocoll::contention::{ContentionModel, MODELS, Request, Scheduled, in_seconds, simulate};
 use topocoll::{
     Budget, Choice, Collective, Exchange, Machine, NotSimulated, Problem, Progress, machine,

@@ -1,8 +1,7 @@
 //! Sweeps over block sizes equal selection at each size and price formulas as printed. The Pareto front
 //! of startups and volume leaves out beaten settings only.
 
-use crate::common;
-use crate::common::{algorithms, all_settings, exchange, find, front, schedule_of, select, sweep};
+use common::{algorithms, all_settings, exchange, find, front, schedule_of, select, sweep};
 use topocoll::{
     Choice, Collective, Machine, PUBLISHED, Parameters, Priced, Setting, Sweep, count, machine,
 };

@@ -56,21 +56,16 @@ pub(super) fn ends(from: u64, to: u64, ranks: u32) -> Result<(Rank, Rank), Strin
     Ok((from, to))
 }
 
-/// The route between two ranks given as dimensions and signed hops. Refuses a route that does not
-/// lead from one to the other.
+/// The route between two ranks given as dimensions and signed hops; on a graph as numbers of links among
+/// those of a vertex, and hops. Refuses a route that does not lead from one to the other.
 pub(super) fn route(
     segments: &[(u32, i64)],
     (from, to): (Rank, Rank),
     topology: &dyn Topology,
 ) -> Result<Route, String> {
     let machine = || topology.short_form();
-    let of_grid = match topology.network() {
-        Shape::Grid(_) => true,
-        Shape::Graph(graph) => graph.lattice().is_some(),
-        Shape::Complete | Shape::Clustered(_) => false,
-    };
-    if !of_grid {
-        return Err(format!("routes require a grid, and {} is not a grid", machine()));
+    if !matches!(topology.network(), Shape::Grid(_) | Shape::Graph(_)) {
+        return Err(format!("routes require a grid or a graph, and {} is neither", machine()));
     }
     let (start, end) = (topology.node_of(from), topology.node_of(to));
     if start == end {

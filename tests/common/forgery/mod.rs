@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use expander::TOO_LONG;
-pub(crate) use expander::expand;
+pub use expander::expand;
 use fastrand::Rng;
 use topocoll_certificate::{Fault, check};
 
-use super::certificates::sealed;
+use crate::sealed;
 
 /// Refusals of certificates that may be true: limits, and forms that no writer uses.
 const FORMS: [&str; 4] = [
@@ -21,26 +21,26 @@ const FORMS: [&str; 4] = [
     "a run has slots, and lies within them",
 ];
 
-pub(crate) struct Forger {
+pub struct Forger {
     random: Rng,
     /// Texts given to the checker.
-    pub(crate) tried: usize,
+    pub tried: usize,
     /// Texts that are true, and accepted.
-    pub(crate) accepted: usize,
+    pub accepted: usize,
     /// Texts that may be true and are refused, by form.
-    pub(crate) forms: BTreeMap<&'static str, usize>,
+    pub forms: BTreeMap<&'static str, usize>,
     /// The first words of the lines that were altered.
-    pub(crate) fields: BTreeSet<String>,
+    pub fields: BTreeSet<String>,
 }
 
 impl Forger {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         let random = Rng::with_seed(seed);
         Self { random, tried: 0, accepted: 0, forms: BTreeMap::new(), fields: BTreeSet::new() }
     }
 
     /// Alters a certificate without its digest a number of times, and judges each alteration.
-    pub(crate) fn forge(&mut self, body: &str, times: usize) {
+    pub fn forge(&mut self, body: &str, times: usize) {
         self.judge(body, "unaltered");
         for _ in 0..times {
             let (mut forged, mut how) = (body.to_owned(), String::new());

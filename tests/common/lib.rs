@@ -1,36 +1,46 @@
-//! The machines that tests run on: every machine file, and shapes that no file has.
-#![allow(dead_code, reason = "each test uses its part")]
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+//! What the tests share: machines, questions in one call, and the promises of a schedule.
+#![forbid(unsafe_code)]
 
 mod ask;
+mod certificates;
+mod classes;
+mod forgery;
+mod moving;
+mod networks;
+mod promises;
 
-pub(crate) use ask::*;
+pub use ask::*;
+pub use certificates::{body, certificate_of, check_certificate, sealed};
+pub use classes::{check_classes, check_kinds, set_values};
+pub use forgery::{Forger, expand};
+pub use moving::{check_in_place, check_moves, check_plans, plans};
+pub use networks::drawn_graphs;
+pub use promises::{Case, check_bounds, check_claims, check_delivery, check_promises};
 
 use topocoll::contention::{
     MODELS, Posted, Request, Settings, Share, Simulation, Sync, Traffic, simulate,
 };
 use topocoll::formats::Target;
 use topocoll::{
-    Algorithm, Block, Collective, Machine, Measure, Method, Parameters, PerClass, Problem, Rank,
-    RankClasses, Route, Rule, Schedule, Slot, Step, best_bounds, bounds, machine, shipped, spec,
-    verify,
+    Algorithm, Block, Collective, Machine, Parameters, PerClass, Problem, Rank, RankClasses, Route,
+    Rule, Schedule, Slot, Step, machine, shipped, spec,
 };
 
 /// Bytes that readers may use in tests.
-pub(crate) const MEMORY: u128 = 4 << 30;
+pub const MEMORY: u128 = 4 << 30;
 
 /// Of two sizes of a sweep, the first; in a long run, which has `TOPOCOLL_SWEEP`, the second.
-pub(crate) fn reach<T>(short: T, long: T) -> T {
+pub fn reach<T>(short: T, long: T) -> T {
     if std::env::var_os("TOPOCOLL_SWEEP").is_some() { long } else { short }
 }
 
 /// A reader's target: that machine.
-pub(crate) fn target(machine: &Machine) -> Target<'_> {
+pub fn target(machine: &Machine) -> Target<'_> {
     Target::new(machine, MEMORY)
 }
 
 /// Every shipped machine, then shapes chosen for their corners.
-pub(crate) fn machines() -> Vec<Machine> {
+pub fn machines() -> Vec<Machine> {
     const SHAPES: [&str; 39] = [
         "full:1",
         "full:2",
@@ -78,7 +88,7 @@ pub(crate) fn machines() -> Vec<Machine> {
 }
 
 /// Networks whose links join ranks, some with failures.
-pub(crate) const BETWEEN_RANKS: [&str; 10] = [
+pub const BETWEEN_RANKS: [&str; 10] = [
     "hypercube:4",
     "hyperx:3x4",
     "twisted-torus:2x4",
@@ -92,14 +102,14 @@ pub(crate) const BETWEEN_RANKS: [&str; 10] = [
 ];
 
 /// A machine with this number of ports.
-pub(crate) fn with_ports(text: &str, ports: u32) -> Machine {
+pub fn with_ports(text: &str, ports: u32) -> Machine {
     let mut machine = machine(text).unwrap();
     machine.set_ports(ports);
     machine
 }
 
 /// Every machine with one port and with three.
-pub(crate) fn machines_and_ports() -> Vec<Machine> {
+pub fn machines_and_ports() -> Vec<Machine> {
     let mut machines = machines();
     for machine in machines.clone() {
         let mut more = machine;
@@ -109,12 +119,12 @@ pub(crate) fn machines_and_ports() -> Vec<Machine> {
     machines
 }
 
-pub(crate) fn problem(machine: &Machine, operation: Collective, block_bytes: u64) -> Problem {
+pub fn problem(machine: &Machine, operation: Collective, block_bytes: u64) -> Problem {
     Problem::new(operation, machine.ranks(), machine.ports, block_bytes).unwrap()
 }
 
 /// The algorithms that serve on a machine, each with some of its settings.
-pub(crate) fn serving(
+pub fn serving(
     machine: &Machine,
     block_bytes: u64,
 ) -> Vec<(&'static dyn Algorithm, Problem, Parameters)> {
@@ -136,82 +146,6 @@ pub(crate) fn serving(
     out
 }
 
-/// Checks that a schedule delivers, costs what its algorithm claims, and beats no bound.
-pub(crate) fn check_promises(
-    machine: &Machine,
-    algorithm: &dyn Algorithm,
-    problem: &Problem,
-    setting: &Parameters,
-    method: Method,
-) {
-    let place = format!(
-        "{} {setting:?} on {} with {} ports",
-        algorithm.info().name,
-        machine.name,
-        machine.ports
-    );
-    let schedule = schedule_of(machine, problem, &algorithm.info().name, setting).unwrap();
-    assert_eq!(&schedule.origin.parameters, setting, "{place}: settings are complete");
-    let splits = !schedule.rule().cuts().is_empty();
-    let method = if splits { Method::Replay } else { method };
-    let found = verify(&schedule, machine, Some(method), MEMORY).unwrap();
-    assert_eq!(found.violation, None, "{place}");
-    let moves = method == Method::Replay && problem.operation == Collective::AllToAll;
-    assert_eq!(found.resent_blocks, moves.then_some(0), "{place}");
-    let counts = found.counts;
-    assert_eq!(counts.port_violations, 0, "{place}");
-
-    let claims = claims(machine, problem, &algorithm.info().name, setting).unwrap();
-    assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
-    assert!(claims.hops.is_none_or(|hops| hops == counts.hops), "{place}: {} hops", counts.hops);
-    assert!(
-        claims.rearrangements.is_none_or(|times| u64::from(times) == counts.rearrangements),
-        "{place}"
-    );
-    let copied = counts.rearranged_bytes + counts.packed_bytes;
-    assert!(claims.copied_bytes.is_none_or(|bytes| bytes == copied), "{place}: {copied}");
-    assert!(!claims.contention_free || counts.link_conflicts == 0, "{place}");
-    assert!(
-        counts.link_bytes >= claims.link_bytes_floor,
-        "{place}: {} link bytes",
-        counts.link_bytes
-    );
-    assert!(counts.hops >= claims.hops_floor, "{place}: {} hops", counts.hops);
-
-    let blocks = counts.in_blocks(counts.bytes);
-    for bound in bounds(problem, machine) {
-        let holds = match (bound.measure, bound.condition.as_str()) {
-            (Measure::Steps, "") => counts.steps as f64 >= bound.value,
-            // Theorem 2.6: schedules of exactly the least volume.
-            (Measure::Steps, _) => {
-                blocks * f64::from(machine.ports) > f64::from(machine.ranks() - 1)
-                    || counts.steps as f64 >= bound.value
-            }
-            (Measure::Blocks, "") => blocks >= bound.value,
-            // Theorem 2.5: schedules of exactly the fewest steps.
-            (Measure::Blocks, condition) => {
-                !condition.contains(&format!("exactly {} steps", counts.steps))
-                    || blocks >= bound.value
-            }
-            (Measure::LinkBlocks, "") => counts.in_blocks(counts.link_bytes) >= bound.value,
-            // Blocks straight to their destinations.
-            (Measure::LinkBlocks, _) => {
-                algorithm.info().name != "direct"
-                    || counts.in_blocks(counts.link_bytes) >= bound.value
-            }
-            (Measure::Hops, _) => counts.hops as f64 >= bound.value,
-            (Measure::Seconds, _) => counts.time.transmission >= bound.value * (1.0 - 1e-9),
-            _ => panic!("{place}: a bound of what nobody counts: {bound:?}"),
-        };
-        assert!(holds, "{place}: {bound:?}");
-    }
-    let best = best_bounds(problem, machine, None);
-    let traded = best.trade_off.map(|of| of.blocks(counts.steps).expect("too few steps"));
-    assert!(traded.is_none_or(|least| blocks >= least - 1e-9), "{place}: {traded:?}");
-    let time = counts.time.total();
-    assert!(time >= best.seconds * (1.0 - 1e-9), "{place}: {time} s, bound {}", best.seconds);
-}
-
 /// A rule with altered steps, and the classes that it claims.
 struct Edited<E> {
     schedule: Schedule,
@@ -220,7 +154,7 @@ struct Edited<E> {
 }
 
 /// A schedule with `edit` applied to each step of each rank.
-pub(crate) fn edited(
+pub fn edited(
     schedule: &Schedule,
     classes: RankClasses,
     edit: impl Fn(Rank, u32, &mut Step) + Send + std::marker::Sync + 'static,
@@ -230,7 +164,7 @@ pub(crate) fn edited(
 }
 
 /// A schedule without its classes: every rank is its own class.
-pub(crate) fn without_classes(schedule: &Schedule) -> Schedule {
+pub fn without_classes(schedule: &Schedule) -> Schedule {
     edited(schedule, RankClasses::distinct(schedule.problem.ranks), |_, _, _| ())
 }
 
@@ -260,20 +194,20 @@ impl<E: Fn(Rank, u32, &mut Step) + Send + std::marker::Sync> Rule for Edited<E> 
 }
 
 /// Messages by step: sender, receiver, bytes, and flit times after the step begins.
-pub(crate) struct Script<'a> {
-    pub(crate) machine: &'a Machine,
-    pub(crate) messages: Vec<(u32, u32, u32, u64, u64)>,
+pub struct Script<'a> {
+    pub machine: &'a Machine,
+    pub messages: Vec<(u32, u32, u32, u64, u64)>,
 }
 
 impl<'a> Script<'a> {
     /// Messages posted at once: sender, receiver, bytes.
-    pub(crate) fn posted(machine: &'a Machine, messages: Vec<(u32, u32, u64)>) -> Self {
+    pub fn posted(machine: &'a Machine, messages: Vec<(u32, u32, u64)>) -> Self {
         let messages = messages.into_iter().map(|(from, to, bytes)| (0, from, to, bytes, 0));
         Self { machine, messages: messages.collect() }
     }
 
     /// With `edit` applied to the share of each node in each step.
-    pub(crate) fn edited(self, edit: impl Fn(u32, &mut Share) + std::marker::Sync) -> impl Traffic {
+    pub fn edited(self, edit: impl Fn(u32, &mut Share) + std::marker::Sync) -> impl Traffic {
         EditedScript { script: self, edit }
     }
 }
@@ -317,7 +251,7 @@ impl Traffic for Script<'_> {
 }
 
 /// Traffic of these classes whose schedule is not known.
-pub(crate) struct OfClasses<'a>(pub(crate) &'a dyn Traffic, pub(crate) RankClasses);
+pub struct OfClasses<'a>(pub &'a dyn Traffic, pub RankClasses);
 
 impl Traffic for OfClasses<'_> {
     fn nodes(&self) -> u32 {
@@ -335,7 +269,7 @@ impl Traffic for OfClasses<'_> {
 }
 
 /// A request to a model for messages on a machine.
-pub(crate) fn request<'a>(
+pub fn request<'a>(
     traffic: &'a dyn Traffic,
     machine: &'a Machine,
     model: &str,
@@ -349,7 +283,7 @@ pub(crate) fn request<'a>(
 }
 
 /// The result of a model without barriers between steps.
-pub(crate) fn run(
+pub fn run(
     traffic: &dyn Traffic,
     machine: &Machine,
     model: &str,
@@ -359,7 +293,7 @@ pub(crate) fn run(
 }
 
 /// A machine without startups, so that times are those of the network.
-pub(crate) fn network(text: &str, per_hop: f64) -> Machine {
+pub fn network(text: &str, per_hop: f64) -> Machine {
     let mut machine = machine(text).unwrap();
     machine.timing.startup = PerClass::uniform(0.0);
     machine.timing.per_hop = PerClass::uniform(per_hop);
@@ -368,7 +302,7 @@ pub(crate) fn network(text: &str, per_hop: f64) -> Machine {
 
 /// A machine on which every message and copy costs time, and each link class has its own values:
 /// `startup` and `per_hop` are those of the first.
-pub(crate) fn priced(text: &str, startup: f64, per_hop: f64) -> Machine {
+pub fn priced(text: &str, startup: f64, per_hop: f64) -> Machine {
     let mut machine = machine(text).unwrap();
     let classes = machine.topology.link_classes().len().max(1);
     let each = |unit: f64| {
@@ -383,12 +317,7 @@ pub(crate) fn priced(text: &str, startup: f64, per_hop: f64) -> Machine {
 }
 
 /// Parameters of the models.
-pub(crate) fn settings(
-    vcs: u32,
-    buffer_flits: u32,
-    flit_bytes: u64,
-    hop_cycles: Option<u32>,
-) -> Settings {
+pub fn settings(vcs: u32, buffer_flits: u32, flit_bytes: u64, hop_cycles: Option<u32>) -> Settings {
     let mut settings = Settings::default();
     (settings.vcs, settings.buffer_flits) = (vcs, buffer_flits);
     (settings.flit_bytes, settings.hop_cycles) = (flit_bytes, hop_cycles);
@@ -396,6 +325,6 @@ pub(crate) fn settings(
 }
 
 /// Routers of flits of a byte, five cycles a hop.
-pub(crate) fn routers(vcs: u32) -> Settings {
+pub fn routers(vcs: u32) -> Settings {
     settings(vcs, 8, 1, Some(5))
 }

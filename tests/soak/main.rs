@@ -6,8 +6,6 @@
 //! glibc keeps the freed memory of each thread, and resident memory varies by some tens of MiB.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-mod common;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};

@@ -1,0 +1,29 @@
+//! One walk over machines, algorithms and settings. Each schedule is solved once and handed to every check.
+//!
+//! A case is in the walk always or never: the hash of its name decides. A third of the cases is walked;
+//! `TOPOCOLL_SWEEP` walks them all, and whole families of machines:
+//!
+//! - `TOPOCOLL_SWEEP=60`: for 60 minutes, in a seeded order;
+//! - `TOPOCOLL_SWEEP=3/100`: the third of 100 parts;
+//! - `TOPOCOLL_SWEEP=all`.
+//!
+//! A failure prints the command that repeats its case, by `TOPOCOLL_CASE`.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod checks;
+mod machines;
+mod walk;
+
+use walk::{Cases, walk};
+
+#[test]
+fn every_schedule_keeps_its_promises() {
+    walk("machines", machines::chosen(), Cases::Chosen);
+}
+
+#[test]
+fn whole_families_keep_their_promises() {
+    for (family, machines) in machines::families() {
+        walk(family, machines, Cases::OfFamily);
+    }
+}
