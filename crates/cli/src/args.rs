@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{
+    PossibleValue, PossibleValuesParser, TypedValueParser, UnknownArgumentValueParser,
+};
 use clap::{
-    Args as ClapArgs, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    Arg, Args as ClapArgs, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand,
+    ValueEnum,
 };
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
@@ -27,6 +30,12 @@ pub(crate) struct Args {
     /// Colours and emphasis; NO_COLOR turns them off as well
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
+}
+
+/// `sweep --png`, which earlier versions had.
+fn former_png() -> Arg {
+    let use_svg = UnknownArgumentValueParser::suggest("pictures are SVG files: use '--svg FILE'");
+    Arg::new("png").long("png").value_name("FILE").hide(true).value_parser(use_svg)
 }
 
 /// Reads the arguments of this process. A note follows if a size is written in a way that some read
@@ -238,8 +247,8 @@ pub(crate) struct Simulate {
     /// List the N most contended links, however long it takes [default: 5]
     #[arg(long, value_name = "N")]
     pub(crate) conflicts: Option<usize>,
-    /// Draw the traffic of every link into this SVG or PNG file
-    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    /// Draw the traffic of every link into this file
+    #[arg(long, value_name = "FILE.svg")]
     pub(crate) heatmap: Option<PathBuf>,
     /// Write the traffic of every link, comma-separated
     #[arg(long, value_name = "FILE")]
@@ -376,7 +385,7 @@ fn libraries() -> impl TypedValueParser<Value = String> {
 }
 
 #[derive(ClapArgs, Debug)]
-#[command(after_help = examples::SWEEP)]
+#[command(after_help = examples::SWEEP, arg = former_png())]
 pub(crate) struct Sweep {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -414,9 +423,6 @@ pub(crate) struct Sweep {
     /// Plot predicted time over block size, or volume over startups, into this file
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write the same plot as pixels into this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) png: Option<PathBuf>,
     /// Write every point with the terms of its time, or every setting with its volume, into this
     /// file
     #[arg(long, value_name = "FILE")]

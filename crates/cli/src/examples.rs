@@ -49,7 +49,7 @@ pub(crate) const SWEEP: &str = "Examples:
   topocoll sweep torus:16x16 --svg times.svg --csv times.csv
   topocoll sweep sp1-64 --algorithm bruck --set radix=2,8,64 --blocks 16,64,256,1KiB
   topocoll sweep torus:8x8 --model fluid --blocks 64:4KiB
-  topocoll sweep torus:16x16 --front --png front.png";
+  topocoll sweep torus:16x16 --front --svg front.svg";
 
 pub(crate) const REPORT: &str = "Examples:
   topocoll report torus:16x16 --out torus.html

@@ -3,15 +3,13 @@
 //! If address space is limited (`ulimit -v`), the threads take a quarter of it at most, and the main thread works
 //! alone if there is no room for others. Estimates do not count the threads' share as free.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use signal_hook::consts::SIGABRT;
 use signal_hook::flag::register_conditional_shutdown;
-use sysinfo::{
-    MemoryRefreshKind, ProcessRefreshKind, ProcessesToUpdate, RefreshKind, System, get_current_pid,
-};
 use topocoll::{Error, check_memory};
 
 /// Address space of a thread in bytes: its stack and the allocator's arena.
@@ -47,36 +45,54 @@ pub(crate) fn start() -> anyhow::Result<()> {
 }
 
 /// Usable bytes of memory: 80 % of the available memory, within the limits of this process and its
-/// control group.
+/// control groups.
 pub(crate) fn memory() -> u128 {
     const UNKNOWN: u64 = 4 << 30;
-    let kind = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
-    let bytes = System::new_with_specifics(kind).map_or(UNKNOWN, |mut system| {
-        let available = system.available_memory();
-        let Ok(pid) = get_current_pid() else { return available };
-        let (this, kind) = ([pid], ProcessRefreshKind::nothing().with_memory());
-        system.refresh_processes_specifics(ProcessesToUpdate::Some(&this), true, kind);
-        let Some(process) = system.process(pid) else { return available };
-        // The kernel reclaims the file cache of a group on demand.
-        let group =
-            process.cgroup_limits().map(|group| group.total_memory.saturating_sub(group.rss));
-        group.map_or(available, |group| available.min(group))
-    });
+    let available = number(Path::new("/proc/meminfo"), "MemAvailable:").map(|kib| kib << 10);
+    let bytes = available.unwrap_or(UNKNOWN).min(free_in_groups().unwrap_or(u64::MAX));
     // The thread that waits for signals may start later.
     let beside = BESIDE + if has_room_for_threads() { THREAD } else { 0 };
     let addresses = free_addresses().map(|free| free.saturating_sub(beside));
     u128::from(addresses.map_or(bytes, |addresses| addresses.min(bytes))) / 10 * 8
 }
 
+/// Bytes that the control groups of this process leave it, if one has a limit (Linux).
+fn free_in_groups() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let free = groups.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        // Version 2 has one hierarchy without names; version 1 has one for memory.
+        let (mount, limit, used) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max", "anon "),
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "total_rss ")
+            }
+            _ => return None,
+        };
+        let group = Path::new(mount).join(path.trim_start_matches('/'));
+        // In a container the group itself may be out of sight: its folder is then the mount.
+        let seen = group.ancestors().take_while(|folder| folder.starts_with(mount));
+        let free = seen.filter_map(|folder| {
+            let limit = number(&folder.join(limit), "")?;
+            // The kernel reclaims the file cache of a group on demand.
+            Some(limit.saturating_sub(number(&folder.join("memory.stat"), used)?))
+        });
+        free.min()
+    });
+    free.min()
+}
+
+/// The number that follows a key, at the start of a line of a file.
+fn number(file: &Path, key: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
 /// Bytes that this process may still map, if that has a limit (`ulimit -v`).
 fn free_addresses() -> Option<u64> {
-    let number = |file, key| {
-        let text = std::fs::read_to_string(file).ok()?;
-        let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
-        rest.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    let limit = number("/proc/self/limits", "Max address space")?;
-    let mapped = number("/proc/self/status", "VmSize:").unwrap_or(0) << 10;
+    let limit = number(Path::new("/proc/self/limits"), "Max address space")?;
+    let mapped = number(Path::new("/proc/self/status"), "VmSize:").unwrap_or(0) << 10;
     Some(limit.saturating_sub(mapped))
 }
 

@@ -7,7 +7,6 @@ mod heat;
 mod json;
 mod output;
 mod picture;
-mod pixels;
 mod plot;
 mod table;
 
@@ -17,7 +16,7 @@ pub(crate) use file::{check_files, check_folder, write_file, write_folder};
 pub(crate) use heat::{Heat, Links};
 pub(crate) use json::{Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, VERSION};
 pub(crate) use output::{height, print, width};
-pub(crate) use picture::{Format, write_picture};
+pub(crate) use picture::{check_picture, write_picture};
 pub(crate) use plot::{Axes, Curve, Plot, Stroke};
 pub(crate) use table::{Field, Table, facts, table};
 pub(crate) use topocoll_report::number::{

@@ -6,6 +6,7 @@ use std::ops::Range;
 use topocoll_topology::{Clusters, Rank, Topology};
 
 use crate::NotApplicable;
+use crate::sorting::SortByKey;
 
 /// Nodes of equal size in a row.
 #[derive(Clone, Copy)]
@@ -29,14 +30,14 @@ impl Nodes {
         let mut falling: Vec<Group> = (clusters.groups())
             .map(|(first_node, nodes, size)| Group { first_node, nodes, size, first_position: 0 })
             .collect();
-        falling.sort_by_key(|group| std::cmp::Reverse(group.size));
+        falling.stable_by_key(|group| std::cmp::Reverse(group.size));
         let mut active = 0;
         for group in &mut falling {
             group.first_position = active;
             active += group.nodes;
         }
         let mut numbered = falling.clone();
-        numbered.sort_by_key(|group| group.first_node);
+        numbered.stable_by_key(|group| group.first_node);
         Self { clusters: clusters.clone(), falling, numbered }
     }
 

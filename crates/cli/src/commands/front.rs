@@ -8,7 +8,7 @@ use topocoll::{Catalogue, Choice, Exchange, Front, Machine, Parameters, Priced, 
 
 use super::heading::{about, assumed_by, title};
 use super::names::Names;
-use super::sweep::{asked, check_served, files, kind, partly, spaced, why, write_plots};
+use super::sweep::{asked, check_served, files, kind, partly, spaced, why, write_plot};
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
     Answer, Axes, Blocks, Bounds, Curve, Field, Head, PartlyPriced, Plot, Rejected, Stroke, blocks,
@@ -52,7 +52,7 @@ pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let (machine, problem) = (exchange.machine(), exchange.problem());
     let found = exchange.front(&asked(args, &catalogue)?)?;
     check_served(args, !found.points.is_empty())?;
-    write_plots(args, || plot(machine, problem, &found))?;
+    write_plot(args, || plot(machine, problem, &found))?;
     if let Some(path) = &args.csv {
         write_file(path, |file| write_csv(&found, file))?;
     }

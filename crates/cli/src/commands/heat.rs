@@ -6,7 +6,7 @@ use topocoll::contention::{Share, Traffic};
 use topocoll::{Failure, Graph, Lattice, LinkId, Machine, Rank, Shape, Topology};
 
 use crate::args::Simulate;
-use crate::render::{Format, Heat, Links, bytes, write_picture};
+use crate::render::{Heat, Links, bytes, check_picture, write_picture};
 
 /// Most ranks of a grid, and of other machines, which are drawn by pairs.
 const GRID: u32 = 4096;
@@ -18,7 +18,7 @@ const WORK: u64 = 1 << 25;
 /// Checks that the requested picture is possible, before other work.
 pub(super) fn check(args: &Simulate, machine: &Machine) -> anyhow::Result<()> {
     let Some(path) = &args.heatmap else { return Ok(()) };
-    Format::of(path)?;
+    check_picture(path)?;
     anyhow::ensure!(args.demand.is_none(), "--heatmap requires blocks of one size");
     anyhow::ensure!(
         args.routing != Some(crate::args::Routing::Adaptive),
@@ -100,7 +100,7 @@ fn write(
             Shape::Complete | Shape::Clustered(_) => between(&carried, ranks, "rank"),
         },
     };
-    write_picture(path, Format::of(path)?, &heat)
+    write_picture(path, &heat)
 }
 
 /// The busiest link, the mean, and the number of idle links.

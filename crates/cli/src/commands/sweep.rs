@@ -16,8 +16,8 @@ use super::{front, of_operation, refused};
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
-    Answer, Axes, Blocks, Crossover, Curve, Field, Format, Head, PartlyPriced, Plot, Rejected,
-    Seconds, Stroke, bytes, check_files, print, seconds, table, write_file, write_picture,
+    Answer, Axes, Blocks, Crossover, Curve, Field, Head, PartlyPriced, Plot, Rejected, Seconds,
+    Stroke, bytes, check_files, print, seconds, table, write_file, write_picture,
 };
 use crate::values::{Settings, SweptSizes};
 use crate::{Outcome, args};
@@ -215,7 +215,7 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
         found.simulated = Some(simulated(&exchange, &found.sweep, model)?);
     }
     let (machine, problem) = (exchange.machine(), exchange.problem());
-    write_plots(args, || plot(machine, problem, &found))?;
+    write_plot(args, || plot(machine, problem, &found))?;
     if let Some(path) = &args.csv {
         write_file(path, |file| write_csv(&found, file))?;
     }
@@ -252,24 +252,14 @@ pub(super) fn check_served(args: &args::Sweep, served: bool) -> anyhow::Result<(
 }
 
 /// The requested files.
-pub(super) fn files(args: &args::Sweep) -> [(&'static str, Option<&Path>); 3] {
-    [("--svg", &args.svg), ("--png", &args.png), ("--csv", &args.csv)]
-        .map(|(option, path)| (option, path.as_deref()))
+pub(super) fn files(args: &args::Sweep) -> [(&'static str, Option<&Path>); 2] {
+    [("--svg", &args.svg), ("--csv", &args.csv)].map(|(option, path)| (option, path.as_deref()))
 }
 
-/// Writes a plot into the requested files.
-pub(super) fn write_plots(args: &args::Sweep, plot: impl FnOnce() -> Plot) -> anyhow::Result<()> {
-    let files = [(&args.svg, Format::Svg), (&args.png, Format::Png)];
-    if files.iter().all(|(path, _)| path.is_none()) {
-        return Ok(());
-    }
-    let plot = plot();
-    for (path, format) in files {
-        if let Some(path) = path {
-            write_picture(path, format, &plot).context("--svg and --png")?;
-        }
-    }
-    Ok(())
+/// Writes a plot into the requested file.
+pub(super) fn write_plot(args: &args::Sweep, plot: impl FnOnce() -> Plot) -> anyhow::Result<()> {
+    let Some(path) = &args.svg else { return Ok(()) };
+    write_picture(path, &plot()).context("--svg")
 }
 
 /// The block sizes: listed, in powers of two, or `points` in equal ratios.

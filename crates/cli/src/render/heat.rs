@@ -1,20 +1,12 @@
 //! A picture of the bytes on links: more bytes are a larger and darker mark.
 
-use plotters::prelude::*;
-
-use super::picture::{Area, Picture};
+use super::picture::{Anchor, NUMBER, Paint, Picture, Place, Svg, TEXT, TITLE, WHITE};
 use topocoll_report::number::bytes;
 
 /// Colours from few bytes to many: each is darker than the last, in grey too.
-const SHADES: [RGBColor; 5] = [
-    RGBColor(169, 207, 232),
-    RGBColor(111, 176, 220),
-    RGBColor(53, 135, 196),
-    RGBColor(18, 96, 156),
-    RGBColor(10, 60, 110),
-];
-const IDLE: RGBColor = RGBColor(213, 217, 221);
-const EDGE: RGBColor = RGBColor(117, 128, 139);
+const SHADES: [&str; 5] = ["#A9CFE8", "#6FB0DC", "#3587C4", "#12609C", "#0A3C6E"];
+const IDLE: &str = "#D5D9DD";
+const EDGE: &str = "#75808B";
 
 /// Pixels above, beside and below the drawing.
 const TOP: i32 = 84;
@@ -45,18 +37,19 @@ impl Picture for Heat {
         ((LEFT + width + LEGEND) as u32, (TOP + height + BOTTOM).max(TOP + 190) as u32)
     }
 
-    fn draw(&self, area: &Area) -> anyhow::Result<()> {
-        for (line, (y, size)) in self.caption.iter().zip([(8, 18), (30, 14), (48, 14)]) {
-            area.draw(&Text::new(line.as_str(), (12, y), ("sans-serif", size)))?;
+    fn draw(&self, svg: &mut Svg) -> anyhow::Result<()> {
+        for (line, (y, size)) in self.caption.iter().zip([(8, TITLE), (30, TEXT), (48, TEXT)]) {
+            svg.text(line, (12, y), size, Anchor::Start);
         }
         let most = self.most();
         match &self.links {
-            Links::Plane { sides, wrap, bytes } => plane(area, *sides, *wrap, bytes, most)?,
+            Links::Plane { sides, wrap, bytes } => plane(svg, *sides, *wrap, bytes, most),
             Links::Panels { panels, rows, columns } => {
-                squares(area, panels, [rows, columns], most)?;
+                squares(svg, panels, [rows, columns], most);
             }
         }
-        self.legend(area, LEFT + self.inner().0 + 28, most)
+        self.legend(svg, LEFT + self.inner().0 + 28, most);
+        Ok(())
     }
 }
 
@@ -87,36 +80,33 @@ impl Heat {
         }
     }
 
-    fn legend(&self, area: &Area, x: i32, most: u128) -> anyhow::Result<()> {
-        let style = ("sans-serif", 14);
+    fn legend(&self, svg: &mut Svg, x: i32, most: u128) {
         let unit = match self.links {
             Links::Plane { sides, .. } => unit(sides),
             Links::Panels { .. } => 0,
         };
-        area.draw(&Text::new("bytes over the whole schedule", (x, TOP), style))?;
+        svg.text("bytes over the whole schedule", (x, TOP), TEXT, Anchor::Start);
         for (i, shade) in SHADES.iter().enumerate() {
             let y = TOP + 28 + 24 * i as i32;
             let share = (i + 1) as f64 / 5.0;
             let label = format!("to {}", size(most * (i as u128 + 1) / 5));
             match self.links {
                 Links::Plane { .. } => {
-                    let line = vec![(x, y + 6), (x + 40, y + 6)];
-                    area.draw(&PathElement::new(line, shade.stroke_width(stroke(share, unit))))?;
+                    svg.line(&[(x, y + 6), (x + 40, y + 6)], shade, stroke(share, unit));
                 }
-                Links::Panels { .. } => mark(area, (x + 20, y + 6), 16, share, *shade)?,
+                Links::Panels { .. } => mark(svg, (x + 20, y + 6), 16, share, shade),
             }
-            area.draw(&Text::new(label, (x + 52, y), style))?;
+            svg.text(&label, (x + 52, y), TEXT, Anchor::Start);
         }
         let y = TOP + 28 + 24 * 5;
         if let Links::Plane { .. } = self.links {
-            area.draw(&PathElement::new(vec![(x, y + 6), (x + 40, y + 6)], IDLE))?;
-            area.draw(&Text::new("nothing", (x + 52, y), style))?;
-            area.draw(&Text::new("each link is drawn on the", (x, y + 28), style))?;
-            area.draw(&Text::new("right of its direction", (x, y + 46), style))?;
+            svg.line(&[(x, y + 6), (x + 40, y + 6)], IDLE, 1);
+            svg.text("nothing", (x + 52, y), TEXT, Anchor::Start);
+            svg.text("each link is drawn on the", (x, y + 28), TEXT, Anchor::Start);
+            svg.text("right of its direction", (x, y + 46), TEXT, Anchor::Start);
         } else {
-            area.draw(&Text::new("no mark: no bytes, or no link", (x, y), style))?;
+            svg.text("no mark: no bytes, or no link", (x, y), TEXT, Anchor::Start);
         }
-        Ok(())
     }
 }
 
@@ -131,7 +121,7 @@ fn size(value: u128) -> String {
     }
 }
 
-fn shade(share: f64) -> RGBColor {
+fn shade(share: f64) -> &'static str {
     SHADES[((share * 5.0).ceil() as usize).clamp(1, 5) - 1]
 }
 
@@ -144,13 +134,7 @@ fn stroke(share: f64, unit: i32) -> u32 {
     1 + (share * f64::from(unit) * 0.14).round() as u32
 }
 
-fn plane(
-    area: &Area,
-    sides: [u32; 2],
-    wrap: [bool; 2],
-    bytes: &[[u128; 4]],
-    most: u128,
-) -> anyhow::Result<()> {
+fn plane(svg: &mut Svg, sides: [u32; 2], wrap: [bool; 2], bytes: &[[u128; 4]], most: u128) {
     let unit = unit(sides);
     let at = |x: u32, y: u32| (LEFT + (x as i32 + 1) * unit, TOP + (y as i32 + 1) * unit);
     let gap = (unit / 8).max(2);
@@ -168,16 +152,13 @@ fn plane(
                     continue;
                 }
                 let share = carried as f64 / most as f64;
-                let style = if idle {
-                    IDLE.stroke_width(1)
-                } else {
-                    shade(share).stroke_width(stroke(share, unit))
-                };
+                let (colour, width) =
+                    if idle { (IDLE, 1) } else { (shade(share), stroke(share, unit)) };
                 // Beside the middle, on the right of the direction of travel.
                 let side = (-dy * gap, dx * gap);
-                let line = |a: (i32, i32), b: (i32, i32)| {
-                    let moved = |(x, y): (i32, i32)| (x + side.0, y + side.1);
-                    area.draw(&PathElement::new(vec![moved(a), moved(b)], style))
+                let mut line = |a: Place, b: Place| {
+                    let moved = |(x, y): Place| (x + side.0, y + side.1);
+                    svg.line(&[moved(a), moved(b)], colour, width);
                 };
                 if last {
                     let far = match u {
@@ -185,10 +166,10 @@ fn plane(
                         _ => at(if up { 0 } else { sides[1] - 1 }, row),
                     };
                     let half = unit / 2;
-                    line((x, y), (x + dx * half, y + dy * half))?;
-                    line((far.0 - dx * half, far.1 - dy * half), far)?;
+                    line((x, y), (x + dx * half, y + dy * half));
+                    line((far.0 - dx * half, far.1 - dy * half), far);
                 } else {
-                    line((x, y), (x + dx * unit, y + dy * unit))?;
+                    line((x, y), (x + dx * unit, y + dy * unit));
                 }
             }
         }
@@ -196,20 +177,25 @@ fn plane(
     let radius = (unit / 5).clamp(3, 9);
     for row in 0..sides[0] {
         for column in 0..sides[1] {
-            area.draw(&Circle::new(at(column, row), radius, WHITE.filled()))?;
-            area.draw(&Circle::new(at(column, row), radius, EDGE))?;
+            svg.circle(at(column, row), radius, Paint::Fill(WHITE));
+            svg.circle(at(column, row), radius, Paint::Outline(EDGE, 1));
         }
     }
     let every = (20 / unit + 1) as usize;
     for column in (0..sides[1]).step_by(every) {
-        number(area, column.to_string(), (at(column, 0).0, TOP + unit / 2 - 16), false)?;
+        svg.text(
+            &column.to_string(),
+            (at(column, 0).0, TOP + unit / 2 - 16),
+            NUMBER,
+            Anchor::Middle,
+        );
     }
     for row in (0..sides[0]).step_by(every) {
-        number(area, row.to_string(), (LEFT + unit / 2 - 8, at(0, row).1 - 6), true)?;
+        svg.text(&row.to_string(), (LEFT + unit / 2 - 8, at(0, row).1 - 6), NUMBER, Anchor::End);
     }
     let middle = (at(sides[1] / 2, 0).0, TOP - 14);
-    number(area, "dimension 1".to_owned(), middle, false)?;
-    sideways(area, "dimension 0", at(0, sides[0] / 2).1)
+    svg.text("dimension 1", middle, NUMBER, Anchor::Middle);
+    svg.text("dimension 0", (14, at(0, sides[0] / 2).1), NUMBER, Anchor::Upwards);
 }
 
 /// Pixels of a mark, rows and columns.
@@ -222,69 +208,50 @@ fn cells(panels: &[(String, Vec<Vec<u128>>)]) -> (i32, i32, i32) {
 }
 
 fn squares(
-    area: &Area,
+    svg: &mut Svg,
     panels: &[(String, Vec<Vec<u128>>)],
     [down, across]: [&str; 2],
     most: u128,
-) -> anyhow::Result<()> {
+) {
     let (cell, rows, columns) = cells(panels);
     let top = TOP + 36;
     let every = (16 / cell + 1) as usize;
     for (i, (name, marks)) in (0..).zip(panels) {
         let left = LEFT + i * (columns * cell + 24);
-        number(area, name.clone(), (left + columns * cell / 2, TOP), false)?;
-        let corners = [(left, top), (left + columns * cell, top + rows * cell)];
-        area.draw(&Rectangle::new(corners, EDGE))?;
+        svg.text(name, (left + columns * cell / 2, TOP), NUMBER, Anchor::Middle);
+        let corner = (left + columns * cell, top + rows * cell);
+        svg.rectangle((left, top), corner, Paint::Outline(EDGE, 1));
         for (row, marks) in (0..).zip(marks) {
             for (column, &carried) in (0..).zip(marks) {
                 let share = carried as f64 / most as f64;
                 if carried > 0 {
                     let middle = (left + column * cell + cell / 2, top + row * cell + cell / 2);
-                    mark(area, middle, cell, share, shade(share))?;
+                    mark(svg, middle, cell, share, shade(share));
                 }
             }
         }
         for column in (0..columns).step_by(every) {
-            number(area, column.to_string(), (left + column * cell + cell / 2, top - 16), false)?;
+            svg.text(
+                &column.to_string(),
+                (left + column * cell + cell / 2, top - 16),
+                NUMBER,
+                Anchor::Middle,
+            );
         }
         if i == 0 {
             for row in (0..rows).step_by(every) {
                 let y = top + row * cell + cell / 2 - 6;
-                number(area, row.to_string(), (left - 6, y), true)?;
+                svg.text(&row.to_string(), (left - 6, y), NUMBER, Anchor::End);
             }
         }
     }
     let width = panels.len() as i32 * (columns * cell + 24) - 24;
-    number(area, across.to_owned(), (LEFT + width / 2, TOP - 16), false)?;
-    sideways(area, down, top + rows * cell / 2)
+    svg.text(across, (LEFT + width / 2, TOP - 16), NUMBER, Anchor::Middle);
+    svg.text(down, (14, top + rows * cell / 2), NUMBER, Anchor::Upwards);
 }
 
 /// A square whose area shows its share.
-fn mark(
-    area: &Area,
-    (x, y): (i32, i32),
-    cell: i32,
-    share: f64,
-    shade: RGBColor,
-) -> anyhow::Result<()> {
+fn mark(svg: &mut Svg, (x, y): Place, cell: i32, share: f64, shade: &'static str) {
     let half = (f64::from(cell) * (0.18 + 0.27 * share.sqrt())).round().max(1.0) as i32;
-    area.draw(&Rectangle::new([(x - half, y - half), (x + half, y + half)], shade.filled()))?;
-    Ok(())
-}
-
-fn number(area: &Area, text: String, place: (i32, i32), right: bool) -> anyhow::Result<()> {
-    use plotters::style::text_anchor::{HPos, Pos, VPos};
-    let across = if right { HPos::Right } else { HPos::Center };
-    let style = TextStyle::from(("sans-serif", 13)).pos(Pos::new(across, VPos::Top));
-    area.draw(&Text::new(text, place, style))?;
-    Ok(())
-}
-
-fn sideways(area: &Area, text: &str, y: i32) -> anyhow::Result<()> {
-    use plotters::style::text_anchor::{HPos, Pos, VPos};
-    let font = FontTransform::Rotate270;
-    let style = TextStyle::from(("sans-serif", 13).into_font().transform(font))
-        .pos(Pos::new(HPos::Center, VPos::Top));
-    area.draw(&Text::new(text.to_owned(), (14, y), style))?;
-    Ok(())
+    svg.rectangle((x - half, y - half), (x + half, y + half), Paint::Fill(shade));
 }

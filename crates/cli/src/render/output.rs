@@ -3,6 +3,7 @@ use std::io::Write;
 use anstream::AutoStream;
 use anyhow::Context;
 use serde::Serialize;
+use terminal_size::{Width, terminal_size_of};
 use textwrap::{Options, WordSplitter, wrap};
 use topocoll::text::{is_printable, printable};
 
@@ -16,7 +17,8 @@ const NARROWEST: usize = 20;
 pub(crate) fn width() -> Option<u16> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let known = |&columns: &u16| columns > 0;
-    set.filter(known).or_else(|| comfy_table::Table::new().width().filter(known))
+    let terminal = || terminal_size_of(std::io::stdout()).map(|(Width(columns), _)| columns);
+    set.filter(known).or_else(|| terminal().filter(known))
 }
 
 /// Prints a report to standard output: the JSON object or the text. Text wraps between words.

@@ -1,19 +1,10 @@
-//! Writes pictures to files: SVG with text as text, or PNG with a built-in font, so that a picture
-//! has the same bytes on every computer.
+//! Writes pictures to files: SVG with text as text, the same bytes on every computer.
 
-use std::io::{self, Write};
+use std::fmt::{Display, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters_backend::{
-    BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingErrorKind,
-};
-use topocoll::{Error, check_memory};
-
-use super::pixels::Pixels;
 use super::write_file;
-use crate::host::memory;
 
 /// A drawing.
 pub(crate) trait Picture {
@@ -21,187 +12,136 @@ pub(crate) trait Picture {
     fn size(&self) -> (u32, u32);
 
     /// Draws it.
-    fn draw(&self, area: &Area) -> anyhow::Result<()>;
+    fn draw(&self, svg: &mut Svg) -> anyhow::Result<()>;
 }
 
-/// The drawing area, in pixels.
-pub(crate) type Area<'a> = DrawingArea<Canvas<'a>, Shift>;
+/// Pixels from the left and from the top.
+pub(crate) type Place = (i32, i32);
 
-/// The format of a picture.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Format {
-    Svg,
-    Png,
-}
+/// Heights of letters in pixels: titles, text, and numbers of rows and columns.
+pub(crate) const TITLE: f64 = 14.5;
+pub(crate) const TEXT: f64 = 11.3;
+pub(crate) const NUMBER: f64 = 10.5;
 
-impl Format {
-    /// The format that a file name's extension gives.
-    pub(crate) fn of(path: &Path) -> anyhow::Result<Self> {
-        match path.extension().and_then(|end| end.to_str()) {
-            Some("svg") => Ok(Self::Svg),
-            Some("png") => Ok(Self::Png),
-            _ => anyhow::bail!("`{}`: a picture's file name ends in .svg or .png", path.display()),
-        }
-    }
+pub(crate) const BLACK: &str = "#000000";
+pub(crate) const WHITE: &str = "#FFFFFF";
+
+/// Refuses a file name that does not end in `.svg`.
+pub(crate) fn check_picture(path: &Path) -> anyhow::Result<()> {
+    let is_svg = path.extension().is_some_and(|end| end == "svg");
+    anyhow::ensure!(is_svg, "`{}`: a picture's file name ends in .svg", path.display());
+    Ok(())
 }
 
 /// Writes a picture into a file.
-pub(crate) fn write_picture(
-    path: &Path,
-    format: Format,
-    picture: &dyn Picture,
-) -> anyhow::Result<()> {
-    let bytes = match format {
-        Format::Svg => svg(picture)?,
-        Format::Png => png(picture)?,
+pub(crate) fn write_picture(path: &Path, picture: &dyn Picture) -> anyhow::Result<()> {
+    let (width, height) = picture.size();
+    let mut svg = Svg {
+        text: format!(
+            "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+             xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\">\n"
+        ),
     };
-    write_file(path, |file| Ok(file.write_all(&bytes)?))
+    svg.rectangle((0, 0), (width as i32, height as i32), Paint::Fill(WHITE));
+    picture.draw(&mut svg)?;
+    svg.text += "</svg>\n";
+    write_file(path, |file| Ok(file.write_all(svg.text.as_bytes())?))
 }
 
-fn svg(picture: &dyn Picture) -> anyhow::Result<Vec<u8>> {
-    let mut text = String::new();
-    draw(picture, Canvas::Svg(SVGBackend::with_string(&mut text, picture.size())))?;
-    Ok(text.into_bytes())
+/// How a shape is painted: filled with a colour, or its outline drawn in a colour and a width.
+#[derive(Clone, Copy)]
+pub(crate) enum Paint {
+    Fill(&'static str),
+    Outline(&'static str, u32),
 }
 
-fn png(picture: &dyn Picture) -> anyhow::Result<Vec<u8>> {
-    let bytes = Pixels::memory(picture.size());
-    check_memory("drawing the picture", bytes, memory()).map_err(Error::from)?;
-    let mut pixels = Pixels::new(picture.size());
-    draw(picture, Canvas::Pixels(&mut pixels))?;
-    pixels.png()
+impl Display for Paint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fill(colour) => write!(f, "fill=\"{colour}\""),
+            Self::Outline(colour, width) => {
+                write!(f, "fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"")
+            }
+        }
+    }
 }
 
-fn draw(picture: &dyn Picture, canvas: Canvas) -> anyhow::Result<()> {
-    let area = canvas.into_drawing_area();
-    area.fill(&WHITE)?;
-    picture.draw(&area)?;
-    Ok(area.present()?)
+/// Where a line of text is placed.
+#[derive(Clone, Copy)]
+pub(crate) enum Anchor {
+    /// It begins here; the place is its top left.
+    Start,
+    /// It is centred; the place is its top.
+    Middle,
+    /// It ends here; the place is its top right.
+    End,
+    /// It ends here; the place is half its height.
+    EndMiddle,
+    /// It reads upwards and is centred; the place is its left.
+    Upwards,
 }
 
-/// One type for all formats: plotters compiles drawings once per type.
-pub(crate) enum Canvas<'a> {
-    Svg(SVGBackend<'a>),
-    Pixels(&'a mut Pixels),
+/// The text of an SVG file.
+pub(crate) struct Svg {
+    text: String,
 }
 
-type Drawn = Result<(), DrawingErrorKind<io::Error>>;
-
-impl DrawingBackend for Canvas<'_> {
-    type ErrorType = io::Error;
-
-    fn get_size(&self) -> (u32, u32) {
-        match self {
-            Self::Svg(svg) => svg.get_size(),
-            Self::Pixels(pixels) => pixels.units(),
-        }
+impl Svg {
+    fn element(&mut self, element: impl Display) {
+        writeln!(self.text, "{element}").expect("bug: a string refuses text");
     }
 
-    fn ensure_prepared(&mut self) -> Drawn {
-        Ok(())
+    /// A line through places.
+    pub(crate) fn line(&mut self, places: &[Place], colour: &'static str, width: u32) {
+        let (places, paint) = (joined(places), Paint::Outline(colour, width));
+        self.element(format_args!("<polyline points=\"{places}\" {paint}/>"));
     }
 
-    fn present(&mut self) -> Drawn {
-        match self {
-            Self::Svg(svg) => svg.present(),
-            Self::Pixels(_) => Ok(()),
-        }
+    /// A line of dashes, of pixels drawn and pixels left out.
+    pub(crate) fn dashes(&mut self, places: &[Place], colour: &'static str, (on, off): (u32, u32)) {
+        let (places, paint) = (joined(places), Paint::Outline(colour, 2));
+        self.element(format_args!(
+            "<polyline points=\"{places}\" {paint} stroke-dasharray=\"{on} {off}\"/>"
+        ));
     }
 
-    fn draw_pixel(&mut self, at: BackendCoord, colour: BackendColor) -> Drawn {
-        match self {
-            Self::Svg(svg) => svg.draw_pixel(at, colour),
-            Self::Pixels(pixels) => {
-                pixels.rectangle(at, (at.0 + 1, at.1 + 1), colour, None);
-                Ok(())
-            }
-        }
+    pub(crate) fn polygon(&mut self, corners: &[Place], paint: Paint) {
+        let corners = joined(corners);
+        self.element(format_args!("<polygon points=\"{corners}\" {paint}/>"));
     }
 
-    fn draw_line<S: BackendStyle>(
-        &mut self,
-        from: BackendCoord,
-        to: BackendCoord,
-        style: &S,
-    ) -> Drawn {
-        match self {
-            Self::Svg(svg) => svg.draw_line(from, to, style),
-            Self::Pixels(pixels) => {
-                pixels.line(&[from, to], style.color(), style.stroke_width());
-                Ok(())
-            }
-        }
+    pub(crate) fn rectangle(&mut self, (x, y): Place, to: Place, paint: Paint) {
+        let (width, height) = (to.0 - x, to.1 - y);
+        self.element(format_args!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {paint}/>"
+        ));
     }
 
-    fn draw_rect<S: BackendStyle>(
-        &mut self,
-        from: BackendCoord,
-        to: BackendCoord,
-        style: &S,
-        fill: bool,
-    ) -> Drawn {
-        match self {
-            Self::Svg(svg) => svg.draw_rect(from, to, style, fill),
-            Self::Pixels(pixels) => {
-                pixels.rectangle(from, to, style.color(), (!fill).then_some(1));
-                Ok(())
-            }
-        }
+    pub(crate) fn circle(&mut self, (x, y): Place, radius: i32, paint: Paint) {
+        self.element(format_args!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" {paint}/>"));
     }
 
-    fn draw_path<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
-        &mut self,
-        path: I,
-        style: &S,
-    ) -> Drawn {
-        match self {
-            Self::Svg(svg) => svg.draw_path(path, style),
-            Self::Pixels(pixels) => {
-                let path: Vec<_> = path.into_iter().collect();
-                pixels.line(&path, style.color(), style.stroke_width());
-                Ok(())
-            }
-        }
+    /// A line of text in letters of a size.
+    pub(crate) fn text(&mut self, text: &str, (x, y): Place, size: f64, anchor: Anchor) {
+        let (across, down) = match anchor {
+            Anchor::Start => ("start", "0.76em"),
+            Anchor::Middle | Anchor::Upwards => ("middle", "0.76em"),
+            Anchor::End => ("end", "0.76em"),
+            Anchor::EndMiddle => ("end", "0.5ex"),
+        };
+        let turned = match anchor {
+            Anchor::Upwards => format!(" transform=\"rotate(270, {x}, {y})\""),
+            _ => String::new(),
+        };
+        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        self.element(format_args!(
+            "<text x=\"{x}\" y=\"{y}\" dy=\"{down}\" text-anchor=\"{across}\" \
+             font-size=\"{size}\"{turned}>{text}</text>"
+        ));
     }
+}
 
-    fn draw_circle<S: BackendStyle>(
-        &mut self,
-        middle: BackendCoord,
-        radius: u32,
-        style: &S,
-        fill: bool,
-    ) -> Drawn {
-        match self {
-            Self::Svg(svg) => svg.draw_circle(middle, radius, style, fill),
-            Self::Pixels(pixels) => {
-                let stroke = (!fill).then(|| style.stroke_width());
-                pixels.circle(middle, radius, style.color(), stroke);
-                Ok(())
-            }
-        }
-    }
-
-    fn fill_polygon<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
-        &mut self,
-        corners: I,
-        style: &S,
-    ) -> Drawn {
-        match self {
-            Self::Svg(svg) => svg.fill_polygon(corners, style),
-            Self::Pixels(pixels) => {
-                let corners: Vec<_> = corners.into_iter().collect();
-                pixels.polygon(&corners, style.color());
-                Ok(())
-            }
-        }
-    }
-
-    fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, at: BackendCoord) -> Drawn {
-        match self {
-            Self::Svg(svg) => svg.draw_text(text, style, at),
-            Self::Pixels(pixels) => pixels
-                .text(text, style, at)
-                .map_err(|error| DrawingErrorKind::FontError(error.into())),
-        }
-    }
+fn joined(places: &[Place]) -> String {
+    let places: Vec<_> = places.iter().map(|(x, y)| format!("{x},{y}")).collect();
+    places.join(" ")
 }

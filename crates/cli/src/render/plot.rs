@@ -1,7 +1,4 @@
-use plotters::element::DashedPathElement;
-use plotters::prelude::*;
-
-use super::picture::{Area, Picture};
+use super::picture::{Anchor, BLACK, Paint, Picture, Place, Svg, TEXT, TITLE, WHITE};
 use topocoll_report::number::{blocks, bytes, time_unit};
 
 /// Pixels of the axes with their labels, of the legend beside, and of the caption above.
@@ -10,18 +7,20 @@ const LEGEND: u32 = 330;
 const CAPTION: u32 = 50;
 /// Pixels of an entry of the legend.
 const ENTRY: u32 = 20;
+/// The sides of the axes: left, top, right, bottom.
+const FRAME: [i32; 4] = [76, CAPTION as i32 + 12, 707, CAPTION as i32 + 424];
+/// The most labels on an axis.
+const LABELS: usize = 12;
 /// The approximate number of markers on a curve.
 const MARKERS: usize = 6;
 
+/// Colours of lines across the axes, at labels and between them, and of a lower bound.
+const GRID: &str = "#D9D9D9";
+const LIGHT: &str = "#F0F0F0";
+const GREY: &str = "#555555";
+
 /// Colours for colour-blind readers (Okabe and Ito), dark enough for grey print.
-const COLOURS: [RGBColor; 6] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(0, 0, 0),
-    RGBColor(148, 103, 30),
-];
+const COLOURS: [&str; 6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#94671E"];
 
 /// One quantity over another, both logarithmic.
 pub(crate) struct Plot {
@@ -67,7 +66,7 @@ impl Picture for Plot {
         (AXES.0 + LEGEND, CAPTION + AXES.1.max(entries))
     }
 
-    fn draw(&self, root: &Area) -> anyhow::Result<()> {
+    fn draw(&self, svg: &mut Svg) -> anyhow::Result<()> {
         let all = |of: fn(&(f64, f64)) -> f64| {
             let values = self.curves.iter().flat_map(|curve| curve.points.iter()).map(of);
             values.fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), v| (a.min(v), b.max(v)))
@@ -96,41 +95,54 @@ impl Picture for Plot {
             Axes::TimeOverSize => "block size [bytes]",
             Axes::VolumeOverStartups => "startups [steps]",
         };
-        let decade = |value: f64, up: i32| 10f64.powi((value / scale).log10().floor() as i32 + up);
+        // Decades of the vertical axis, which ends at the powers of ten around the values.
+        let decade = |value: f64| (value / scale).log10().floor() as i32;
+        let (low, high) = (decade(least), decade(most) + 1);
+        let [left, top, right, bottom] = FRAME;
+        let across = |value: f64| {
+            let share = (value / from).log2() / (to / from).log2();
+            left + (share * f64::from(right - left)).round() as i32
+        };
+        let down = |value: f64| {
+            let share = (value.log10() - f64::from(low)) / f64::from(high - low);
+            bottom - (share * f64::from(bottom - top)).round() as i32
+        };
 
-        let style = |size: i32| ("sans-serif", size).into_font().into_text_style(root);
-        for (line, (y, size)) in self.caption.iter().zip([(8, 18), (30, 14)]) {
-            root.draw(&Text::new(line.as_str(), (12, y), style(size)))?;
+        for (line, (y, size)) in self.caption.iter().zip([(8, TITLE), (30, TEXT)]) {
+            svg.text(line, (12, y), size, Anchor::Start);
         }
-        let area = root.margin(CAPTION, self.size().1 - CAPTION - AXES.1, 0, LEGEND);
-        let mut chart = ChartBuilder::on(&area)
-            .margin(12)
-            .x_label_area_size(44)
-            .y_label_area_size(64)
-            .build_cartesian_2d(
-                (from..to).log_scale().base(2.0),
-                // Slightly below, so that the lowest power of ten is inside.
-                (decade(least, 0) * 0.999..decade(most, 1)).log_scale(),
-            )?;
-        chart
-            .configure_mesh()
-            .x_labels(12)
-            .x_max_light_lines(0)
-            .x_desc(x_desc)
-            .x_label_formatter(&|value| match self.axes {
+        let decades: Vec<_> = (low..=high).collect();
+        let rows: Vec<_> = spread(&decades).map(power).collect();
+        // Lines at 2 to 9 times a power, if all powers have labels.
+        for row in rows.iter().take(rows.len() - 1).filter(|_| rows.len() == decades.len()) {
+            for y in (2..10).map(|digit| down(f64::from(digit) * row)) {
+                svg.line(&[(left, y), (right, y)], LIGHT, 1);
+            }
+        }
+        for row in rows {
+            let y = down(row);
+            svg.line(&[(left, y), (right, y)], GRID, 1);
+            svg.line(&[(left - 5, y), (left, y)], BLACK, 1);
+            svg.text(&row.to_string(), (left - 10, y), TEXT, Anchor::EndMiddle);
+        }
+        for value in powers_of_two(from, to) {
+            let x = across(value);
+            svg.line(&[(x, top), (x, bottom)], GRID, 1);
+            svg.line(&[(x, bottom), (x, bottom + 5)], BLACK, 1);
+            let label = match self.axes {
                 Axes::TimeOverSize => bytes(value.round() as u64),
                 Axes::VolumeOverStartups => blocks(value.round()),
-            })
-            .y_desc(y_desc)
-            .y_label_formatter(&|value| tick(*value))
-            .label_style(("sans-serif", 14))
-            .light_line_style(BLACK.mix(0.06))
-            .bold_line_style(BLACK.mix(0.15))
-            .draw()?;
+            };
+            svg.text(&label, (x, bottom + 10), TEXT, Anchor::Middle);
+        }
+        svg.line(&[(left, top), (left, bottom), (right, bottom)], BLACK, 1);
+        svg.text(&y_desc, (12, (top + bottom) / 2), TEXT, Anchor::Upwards);
+        svg.text(x_desc, ((left + right) / 2, bottom + 32), TEXT, Anchor::Middle);
+
         for (i, curve) in self.curves.iter().enumerate() {
             let pixels: Vec<_> =
-                (curve.points.iter()).map(|&(x, y)| chart.backend_coord(&(x, y / scale))).collect();
-            draw(root, i, curve.stroke, &pixels, (pixels.len().div_ceil(MARKERS), i))?;
+                curve.points.iter().map(|&(x, y)| (across(x), down(y / scale))).collect();
+            draw(svg, i, curve.stroke, &pixels, (pixels.len().div_ceil(MARKERS), i));
         }
         let last = |i: &usize| self.curves[*i].points.last().map_or(0.0, |point| point.1);
         let mut order: Vec<_> = (0..self.curves.len()).collect();
@@ -139,60 +151,65 @@ impl Picture for Plot {
             let y = (CAPTION + ENTRY * (place as u32 + 1)) as i32;
             let x = AXES.0 as i32;
             // One marker, in the middle.
-            draw(root, i, self.curves[i].stroke, &[(x, y), (x + 20, y), (x + 40, y)], (3, 1))?;
-            let label = self.curves[i].label.as_str();
-            root.draw(&Text::new(label, (x + 50, y - 6), style(14)))?;
+            draw(svg, i, self.curves[i].stroke, &[(x, y), (x + 20, y), (x + 40, y)], (3, 1));
+            svg.text(&self.curves[i].label, (x + 50, y - 6), TEXT, Anchor::Start);
         }
         Ok(())
     }
 }
 
-/// The label of a tick: plotters multiplies powers of ten, which leaves rounding errors.
-fn tick(value: f64) -> String {
-    let rounded = format!("{value:.6e}");
-    rounded.parse::<f64>().map_or(rounded, |value| value.to_string())
+/// Some of the values, in equal distances from the first, as many as there is room to label.
+fn spread<T: Copy>(values: &[T]) -> impl Iterator<Item = T> {
+    values.iter().copied().step_by(values.len().div_ceil(LABELS).max(1))
+}
+
+/// A power of ten, read from its digits: a product of tens has rounding errors.
+fn power(decade: i32) -> f64 {
+    format!("1e{decade}").parse().expect("bug: not a number")
+}
+
+/// The powers of two to label, or the ends of a range that has fewer than two.
+fn powers_of_two(from: f64, to: f64) -> Vec<f64> {
+    let [first, last] = [from.log2().ceil() as i32, to.log2().floor() as i32];
+    let powers: Vec<_> = (first..=last).map(|exponent| 2f64.powi(exponent)).collect();
+    if powers.len() < 2 { vec![from, to] } else { spread(&powers).collect() }
 }
 
 /// Draws curve `i` through `pixels`, with a marker on one of every `between` points. Neighbouring
 /// curves have markers on different points, which stay apart where curves meet.
 fn draw(
-    root: &Area,
+    svg: &mut Svg,
     i: usize,
     stroke: Stroke,
-    pixels: &[(i32, i32)],
+    pixels: &[Place],
     (between, from): (usize, usize),
-) -> anyhow::Result<()> {
+) {
     // Shapes and colours cycle together; each cycle shifts the shapes by one.
     let colour = COLOURS[(i + i / 6) % COLOURS.len()];
-    let line = colour.stroke_width(2);
     match stroke {
-        Stroke::Solid => root.draw(&PathElement::new(pixels, line))?,
-        Stroke::Dashed => {
-            root.draw(&DashedPathElement::new(pixels.iter().copied(), 7, 5, line))?;
-        }
-        Stroke::Limit => {
-            let line = BLACK.mix(0.5).stroke_width(2);
-            root.draw(&DashedPathElement::new(pixels.iter().copied(), 2, 3, line))?;
-            return Ok(());
-        }
+        Stroke::Solid => svg.line(pixels, colour, 2),
+        Stroke::Dashed => svg.dashes(pixels, colour, (7, 5)),
+        Stroke::Limit => return svg.dashes(pixels, GREY, (2, 3)),
     }
+    let (fill, outline) = (Paint::Fill(colour), Paint::Outline(colour, 2));
     for &(x, y) in pixels.iter().skip(from % between).step_by(between) {
         let square = [(x - 4, y - 4), (x + 4, y + 4)];
-        let diamond = [(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)];
         match i % 6 {
-            0 => root.draw(&Circle::new((x, y), 4, colour.filled()))?,
-            1 => root.draw(&Rectangle::new(square, colour.filled()))?,
-            2 => root.draw(&Cross::new((x, y), 4, line))?,
-            3 => root.draw(&Polygon::new(diamond, colour))?,
+            0 => svg.circle((x, y), 4, fill),
+            1 => svg.rectangle(square[0], square[1], fill),
+            2 => {
+                svg.line(&square, colour, 2);
+                svg.line(&[(x - 4, y + 4), (x + 4, y - 4)], colour, 2);
+            }
+            3 => svg.polygon(&[(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)], fill),
             4 => {
-                root.draw(&Circle::new((x, y), 4, WHITE.filled()))?;
-                root.draw(&Circle::new((x, y), 4, line))?;
+                svg.circle((x, y), 4, Paint::Fill(WHITE));
+                svg.circle((x, y), 4, outline);
             }
             _ => {
-                root.draw(&Rectangle::new(square, WHITE.filled()))?;
-                root.draw(&Rectangle::new(square, line))?;
+                svg.rectangle(square[0], square[1], Paint::Fill(WHITE));
+                svg.rectangle(square[0], square[1], outline);
             }
         }
     }
-    Ok(())
 }

@@ -63,7 +63,7 @@ const MORE: [&str; 14] = [
     "simulate torus:2x2 --schedule torus-2x2.csv --placement interleaved.txt --model wormhole",
     "run torus:8x8 --algorithm direct --ranks 0-3 --demand sparse:1 --threads 2 --repeat 2",
     "schedule torus:4x4 --algorithm suh-shin --format simgrid --out new",
-    "sweep full:16 --blocks 1:1MiB --points 5 --svg new.svg --png new.png --json",
+    "sweep full:16 --blocks 1:1MiB --points 5 --svg new.svg --json",
     "tune full:16 --for openmpi --release 5.0 --base sp1.toml",
 ];
 
@@ -509,7 +509,7 @@ const HUNGRY: [&str; 18] = [
     "verify mesh:12x12 --algorithm one-factor --certificate proof",
     "verify full:256 --algorithm concat --op allgather",
     "simulate torus:32x32 --algorithm bruck --model steps",
-    "simulate torus:12x12 --algorithm direct --model wormhole --trace trace --heatmap heat.png",
+    "simulate torus:12x12 --algorithm direct --model wormhole --trace trace --heatmap heat.svg",
     "simulate torus:32x32 --traffic tornado --model wormhole --sync barrier",
     "simulate torus:8x8 --algorithm suh-shin --model flit",
     "simulate torus:12x12 --algorithm direct --model fluid",
@@ -519,7 +519,7 @@ const HUNGRY: [&str; 18] = [
     "select torus:4x4 --model wormhole",
     "schedule torus:12x12 --algorithm direct --out schedule",
     "run full:64 --algorithm bruck --block 4KiB --repeat 1 --threads 3",
-    "sweep torus:16x16 --svg plot.svg --png plot.png",
+    "sweep torus:16x16 --svg plot.svg",
     "report torus:4x4 --out page",
     "check altered.txt",
 ];

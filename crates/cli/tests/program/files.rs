@@ -111,7 +111,7 @@ fn a_pareto_front_is_drawn_and_written_with_the_settings_it_beats() {
     };
     let svg = front("one.svg");
     assert_eq!(svg, front("two.svg"));
-    for part in ["startups [steps]", "[blocks]", "direct-rings", "front\n"] {
+    for part in ["startups [steps]", "[blocks]", "direct-rings", ">front<"] {
         assert!(svg.contains(part), "{part}");
     }
     let mut table = csv::Reader::from_path(folder.path().join("front.csv")).unwrap();
@@ -154,7 +154,7 @@ fn topocoll(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn pictures_have_equal_bytes_each_time_in_both_formats() {
+fn pictures_have_equal_bytes_each_time() {
     let folder = TempDir::new().unwrap();
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     let pictures: [(&str, &[&str]); 4] = [
@@ -164,15 +164,12 @@ fn pictures_have_equal_bytes_each_time_in_both_formats() {
         ("failed", &["simulate", "torus:4x4/1,1/line:0,3+0", "--algorithm", "bruck", "--heatmap"]),
     ];
     for (name, arguments) in pictures {
-        for end in ["svg", "png"] {
-            let names = ["one", "two"].map(|i| format!("{name}-{i}.{end}"));
-            for file in &names {
-                let ran = topocoll(folder.path(), &[arguments, &[file.as_str()]].concat());
-                assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-            }
-            assert!(read(&names[0]) == read(&names[1]), "{name}.{end}");
+        let names = ["one", "two"].map(|i| format!("{name}-{i}.svg"));
+        for file in &names {
+            let ran = topocoll(folder.path(), &[arguments, &[file.as_str()]].concat());
+            assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
         }
-        assert!(read(&format!("{name}-one.png")).starts_with(b"\x89PNG\r\n\x1a\n"));
+        assert!(read(&names[0]) == read(&names[1]), "{name}");
     }
     let svg = String::from_utf8(read("mesh-one.svg")).unwrap();
     for part in ["mesh:4x8", "direct", "topocoll 0", "dimension 0", "bytes over", "104 links idle"]
@@ -181,8 +178,6 @@ fn pictures_have_equal_bytes_each_time_in_both_formats() {
     }
     let svg = String::from_utf8(read("failed-one.svg")).unwrap();
     assert!(svg.contains("; failed 1,1 line:0,3+0"));
-    assert!(sweep(folder.path(), &["--svg", "s.svg", "--png", "s.png"]).status.success());
-    assert!(read("s.png").len() > 10_000);
 }
 
 #[test]
@@ -192,6 +187,7 @@ fn a_picture_that_cannot_be_drawn_is_refused_and_nothing_is_written() {
     let direct = ["--algorithm", "direct", "--heatmap"];
     for (machine, file) in [
         ("torus:4x4", "links.pdf"),
+        ("torus:4x4", "links.png"),
         ("torus:128x64", "links.svg"),
         ("full:512", "links.svg"),
         ("torus:4x4", "nowhere/links.svg"),
@@ -200,7 +196,7 @@ fn a_picture_that_cannot_be_drawn_is_refused_and_nothing_is_written() {
         assert_eq!(topocoll(folder.path(), &arguments).status.code(), Some(2), "{machine} {file}");
     }
     for place in ["a", "./a", "../here/a"] {
-        let same = ["--svg", "a", "--png", &place.replace("here", name)];
+        let same = ["--svg", "a", "--csv", &place.replace("here", name)];
         assert_eq!(sweep(folder.path(), &same).status.code(), Some(2), "{place}");
     }
     let same = ["--model", "fluid", "--csv", "a", "--trace", "a"];
