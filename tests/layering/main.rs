@@ -2,4 +2,5 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod api;
+mod budget;
 mod dependencies;
