@@ -1,4 +1,5 @@
 """Pages of `topocoll report` in headless Chromium."""
+import atexit
 import base64
 import io
 import json
@@ -28,24 +29,26 @@ TOLERANCE = 7.0
 
 DESKTOP, PHONE = (1280, 900), (390, 800)
 
+# All machines, sizes, angles and blocks; without the variable a part of them.
+LONG = "TOPOCOLL_SWEEP" in os.environ
+
 
 class Chromium(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        """One browser and one folder of pages for all cases."""
+        if hasattr(Chromium, "browser"):
+            return
+        Chromium.folder = tempfile.TemporaryDirectory()
         options = Options()
         options.binary_location = "/usr/bin/chromium"
         for argument in ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
                          "--disable-background-networking", "--disable-component-update"]:
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        cls.browser = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
-        cls.browser.set_script_timeout(20)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.quit()
-        cls.folder.cleanup()
+        Chromium.browser = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+        Chromium.browser.set_script_timeout(20)
+        atexit.register(Chromium.browser.quit)
 
     def tearDown(self):
         """Whatever was done, nothing went wrong and nothing was asked of any network."""
@@ -66,9 +69,11 @@ class Chromium(unittest.TestCase):
             subprocess.run(command, check=True, capture_output=True)
         self.emulate(size, scheme)
         self.browser.get(path.as_uri())
-        WebDriverWait(self.browser, 10).until(
-            lambda browser: browser.execute_script("return document.documentElement.dataset.ready"))
+        self.wait(lambda browser: browser.execute_script("return document.documentElement.dataset.ready"))
         return path
+
+    def wait(self, condition):
+        WebDriverWait(self.browser, 10, poll_frequency=0.02).until(condition)
 
     def emulate(self, size, scheme, media=""):
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {

@@ -5,7 +5,7 @@ import subprocess
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 from chromium import PROGRAM, Chromium
 
@@ -88,7 +88,7 @@ class OverTime(Chromium):
         chart.send_keys(Keys.HOME)
         Select(self.find("#speed")).select_by_value("8")
         self.press("#play")
-        WebDriverWait(self.browser, 10).until(lambda _: "At 0 us" not in self.text("#step") and self.text("#step").startswith("At"))
+        self.wait(lambda _: "At 0 us" not in self.text("#step") and self.text("#step").startswith("At"))
         self.press("#play")
 
     def test_ranks_in_the_timeline_do_what_the_model_says(self):

@@ -3,7 +3,8 @@
 
     tests/browser/page.py target/debug/topocoll
 
-UPDATE=1 keeps new screenshots. GALLERY=FOLDER writes pictures of whole pages there.
+UPDATE=1 keeps new screenshots. GALLERY=FOLDER writes pictures of whole pages there. With TOPOCOLL_SWEEP=1 more blocks
+are followed, on more machines, and drawings have more angles and sizes.
 
 Needs Debian's chromium, chromium-driver, python3-selenium and python3-pil, which tests/run installs.
 """
@@ -17,9 +18,9 @@ from pathlib import Path
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
-from chromium import DESKTOP, HERE, PHONE, PROGRAM, Chromium
+from chromium import DESKTOP, HERE, LONG, PHONE, PROGRAM, Chromium
 from drawing import Drawing
 from over_time import OverTime
 from taking import Taking
@@ -45,7 +46,7 @@ class Page(Chromium):
         body.send_keys(Keys.HOME)
         Select(self.find("#speed")).select_by_value("8")
         self.find("#play").click()
-        WebDriverWait(self.browser, 10).until(lambda _: int(self.text("#step").split()[1]) >= 3)
+        self.wait(lambda _: int(self.text("#step").split()[1]) >= 3)
         frames = self.browser.execute_async_script(
             "const done = arguments[0], start = performance.now(); let frames = 0;"
             "const frame = (now) => { frames += 1;"
@@ -61,15 +62,16 @@ class Page(Chromium):
 
     def test_every_block_is_followed_to_its_destination(self):
         chance = random.Random(1)
-        for machine, ranks, options in [("torus:16x16", 256, []), ("mesh:8x8", 64, []), ("full:16", 16, []),
-                                        ("cluster:4,4,2", 10, []), ("torus:6x4x2", 48, []),
-                                        ("twisted-torus:4x8", 32, []), ("torus:4x4/1,2/3,0+1", 15, []),
-                                        ("full:14", 14, ["--op", "allgather", "--ports", "3"])]:
+        machines = [("torus:16x16", 256, []), ("full:16", 16, []), ("cluster:4,4,2", 10, []),
+                    ("twisted-torus:4x8", 32, []), ("torus:4x4/1,2/3,0+1", 15, []),
+                    ("full:14", 14, ["--op", "allgather", "--ports", "3"])]
+        machines += [("mesh:8x8", 64, []), ("torus:6x4x2", 48, [])] if LONG else []
+        for machine, ranks, options in machines:
             self.open(machine, *options)
             gathers = "allgather" in options
             for i in range(len(Select(self.find("#algorithm")).options)):
                 Select(self.find("#algorithm")).select_by_index(i)
-                for _ in range(3):
+                for _ in range(3 if LONG else 1):
                     a, b = chance.sample(range(ranks), 2)
                     self.follow(a, None if gathers else b)
                     if gathers:
@@ -218,7 +220,7 @@ class Page(Chromium):
     def test_names_are_text_and_never_markup(self):
         name = "\"><img src=x onerror=\"document.title='caught'\"><!--"
         machine = Path(self.folder.name) / f"{name}.toml"
-        machine.write_text((HERE.parent.parent / "topologies" / "paragon-16x16.toml").read_text())
+        machine.write_text((HERE.parent.parent / "topologies" / "dgx-h100-4x8.toml").read_text())
         self.open(str(machine))
         self.assertIn(name, self.text("h1"))
         self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "img"), [])

@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 from chromium import DESKTOP, HERE, PHONE, PROGRAM, Chromium
 
@@ -34,9 +34,10 @@ class Taking(Chromium):
         return self.browser.execute_script("return location.hash")
 
     def go(self, hash_):
-        self.browser.execute_script("location.hash = arguments[0]", hash_)
-        # The event comes later.
-        self.browser.execute_async_script("setTimeout(arguments[0], 50)")
+        """Changes the address; the page has followed at the end."""
+        self.browser.execute_async_script(
+            "const [hash, done] = arguments;"
+            "addEventListener('hashchange', () => done(), { once: true }); location.hash = hash;", hash_)
 
     def test_a_link_reopens_what_is_shown(self):
         path = self.open("torus:16x16", "--algorithm", "pairwise-xor", "--model", "fluid")
@@ -83,7 +84,7 @@ class Taking(Chromium):
         self.assertEqual([button.text for button in buttons], ["SVG", "PNG", "PNG", "SVG", "PNG", "SVG", "PNG", "SVG", "PNG"])
         for count, button in enumerate(buttons, 1):
             self.press(button)
-            WebDriverWait(self.browser, 10).until(lambda _: len(list(folder.glob("*.[sp][vn]g"))) == count)
+            self.wait(lambda _: len(list(folder.glob("*.[sp][vn]g"))) == count)
         names = sorted(path.name for path in folder.iterdir())
         self.assertIn("topocoll-mesh-8x8-direct-step-0.svg", names)
         self.assertIn("topocoll-mesh-8x8-direct-step-0-ranks.png", names)
@@ -120,7 +121,7 @@ class Taking(Chromium):
             for selector in ["#ranking .take", "#sweep .take[aria-label^='Copy']", "#watch .take[aria-label^='Copy']"]:
                 button = self.find(selector)
                 self.press(button)
-                WebDriverWait(self.browser, 5).until(lambda _: "Copied" in button.find_element(By.XPATH, "..").text)
+                self.wait(lambda _: "Copied" in button.find_element(By.XPATH, "..").text)
                 text = self.pasted()
                 if "watch" in selector:
                     self.assertEqual(text, self.browser.current_url)

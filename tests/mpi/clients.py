@@ -87,7 +87,7 @@ def espresso(mpi, ranks):
     same(mpi, "pw.x", ranks, command, outcome, also={"OMP_NUM_THREADS": "1"})
 
 
-def mpi4py(mpi, ranks, *arguments):
+def mpi4py(mpi, ranks):
     """The tests of mpi4py: with Open MPI of Debian's package, with MPICH of one built here."""
 
     def download(folder):
@@ -114,7 +114,8 @@ def mpi4py(mpi, ranks, *arguments):
         found = re.findall(r"Ran (\d+) tests|skipped=(\d+)", said)
         return sorted(found) if sum(bool(count) for count, _ in found) == ranks else None
 
-    command = ["/usr/bin/python3", tests / "test/runtests.py", "--no-builddir", *arguments]
+    # The tests that start more processes fail without the drop-in too.
+    command = ["/usr/bin/python3", tests / "test/runtests.py", "--no-builddir", "-e", "spawn", "-e", "dynproc"]
     same(mpi, "mpi4py's tests", ranks, command, outcome, also=built, timeout=600)
 
 
@@ -186,23 +187,16 @@ def mpich(mpi, most):
     mpi.report("MPICH's collectives use schedules", [] if exchanging > 20 and count > 80 else [what])
 
 
-def quick(mpi):
-    """The programs that take seconds."""
-    if mpi.name == "openmpi":
-        hpcc(mpi, 4)
-        espresso(mpi, 2)
-        mpi4py(mpi, 3, "-i", "cco_buf", "-i", "cco_vec", "-i", "cco_obj")
-
-
-def long(mpi):
-    """All programs. Tests that start more processes fail without the drop-in too, and are left out."""
+def run_all(mpi):
+    """All programs."""
     counts = [2, 3, 4, 5] if mpi.name == "openmpi" else [2, 3]
     for ranks in counts:
-        mpi4py(mpi, ranks, "-e", "spawn", "-e", "dynproc")
+        mpi4py(mpi, ranks)
     mpich(mpi, 10 if mpi.name == "openmpi" else 5)
     fftw(mpi, counts[-1])
     if mpi.name == "openmpi":
-        for ranks in [3, 4]:
+        hpcc(mpi, 4)
+        for ranks in [2, 3, 4]:
             espresso(mpi, ranks)
 
 

@@ -1,7 +1,7 @@
 /* Checks every block of every exchange, byte for byte: operations x datatypes x counts x
- * communicators, in place and not; with `few`, fewer counts. Or `soak SECONDS SEED` and optionally
- * `faults`: random exchanges from the seed. Does not use topocoll. Exit status 1 with the first
- * errors. */
+ * communicators, in place and not; with `few`, fewer counts; with `world`, fewer counts on
+ * MPI_COMM_WORLD only; with `alltoall`, of these MPI_Alltoall only. Or `soak SECONDS SEED` and optionally `faults`:
+ * random exchanges from the seed. Does not use topocoll. Exit status 1 with the first errors. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -305,11 +305,11 @@ static void soak(int n, double seconds) {
     if (!may_fail && most > 32 << 10) errors++;
 }
 
-static int few = 0;
+static int few = 0, only_world = 0, only_alltoall = 0;
 
 static void all(MPI_Comm comm, const char *name) {
     static const int sizes[] = {0, 2, 8, 130, 4096};
-    for (int gather = 0; gather < 2; gather++)
+    for (int gather = 0; gather < 2 - only_alltoall; gather++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i += 1 + few)
             for (int s = 0; s < 6; s++) {
                 int r = (s + 1 + (int)i) % 6;
@@ -328,9 +328,7 @@ static void all(MPI_Comm comm, const char *name) {
             }
 }
 
-static void every_communicator(int n) {
-    all(MPI_COMM_WORLD, "world");
-
+static void other_communicators(int n) {
     MPI_Comm other;
     for (int i = 0; i < 2; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &other);
@@ -367,6 +365,11 @@ static void every_communicator(int n) {
         MPI_Comm_free(&inter);
         MPI_Comm_free(&half);
     }
+}
+
+static void every_communicator(int n) {
+    all(MPI_COMM_WORLD, "world");
+    if (!only_world) other_communicators(n);
     /* A receive of the program from anybody matches nothing of an exchange. */
     MPI_Request any;
     int token = -1;
@@ -383,6 +386,8 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &n);
     few = argc == 2;
+    only_alltoall = few && strcmp(argv[1], "alltoall") == 0;
+    only_world = only_alltoall || (few && strcmp(argv[1], "world") == 0);
     make_shapes();
     if (argc > 2) {
         seed = atoi(argv[3]);
