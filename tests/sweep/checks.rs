@@ -6,11 +6,13 @@ use std::sync::{Mutex, PoisonError};
 
 use common::{
     Case, Forger, MEMORY, body, certificate_of, check_bounds, check_certificate, check_claims,
-    check_classes, check_in_place, check_moves, check_plans, target,
+    check_classes, check_in_place, check_moves, check_plans, find, problem, target,
 };
 use tempfile::NamedTempFile;
 use topocoll::formats::{self, FORMATS, Format, Reader, Source, Writer};
-use topocoll::{AnalysisError, Collective, Counts, Method, Schedule, verify};
+use topocoll::{
+    AnalysisError, Collective, Counts, Machine, Method, Parameters, Schedule, count, verify,
+};
 
 /// A promise of every schedule.
 pub(crate) struct Check {
@@ -129,6 +131,16 @@ fn check_replay(case: &Case<'_>, counts: &Counts) {
         drop(waiting);
         replay(&batch);
     }
+}
+
+/// Replays the schedule of an all-to-all at once.
+pub(crate) fn replay_one(machine: &Machine, algorithm: &str) {
+    let problem = problem(machine, Collective::AllToAll, 2);
+    let algorithm = find(algorithm).unwrap();
+    let case = Case::solve(machine, algorithm, &problem, &Parameters::new()).unwrap();
+    let counts = count(case.schedule(), machine, None, MEMORY).unwrap();
+    check_replay(&case, &counts);
+    finish();
 }
 
 /// Replays the schedules that still wait.

@@ -5,6 +5,20 @@ use topocoll::{Machine, machine};
 
 use crate::walk::hash;
 
+/// Nodes of several ranks on networks of every kind.
+const MORE: [&str; 10] = [
+    "full:6",
+    "cluster:2,3,1",
+    "cluster:4*2",
+    "torus:4x6",
+    "torus:4x4*2",
+    "grid:3x4~*1",
+    "mesh:4x2*2,1,1,3,1,2,1,1",
+    "torus:4x4/1,1/0,2+1",
+    "fat-tree:2,3,3/2*2",
+    "dragonfly:1,2,1*3",
+];
+
 /// Every machine file, shapes with corners, networks with failures, and random graphs.
 pub(crate) fn chosen() -> Vec<Box<dyn FnOnce() -> Machine + Send>> {
     let mut machines = machines_and_ports();
@@ -13,6 +27,7 @@ pub(crate) fn chosen() -> Vec<Box<dyn FnOnce() -> Machine + Send>> {
         let of_one_rank = machine.topology.nodes() == machine.ranks();
         machine.ranks() <= 256 || of_one_rank || machine.topology.link_numbers() == 0
     });
+    machines.extend(MORE.map(|text| with_ports(text, 1)));
     for text in BETWEEN_RANKS {
         machines.extend([1, 2, 5].map(|ports| with_ports(text, ports)));
     }

@@ -27,3 +27,13 @@ fn whole_families_keep_their_promises() {
         walk(family, machines, Cases::OfFamily);
     }
 }
+
+#[test]
+#[ignore = "half a minute of processor time"]
+fn another_program_replays_a_thousand_ranks() {
+    for (text, algorithm) in
+        [("full:1000", "bruck"), ("torus:28x36", "suh-shin"), ("torus:8x8x12", "suh-shin")]
+    {
+        checks::replay_one(&topocoll::machine(text).unwrap(), algorithm);
+    }
+}
