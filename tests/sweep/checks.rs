@@ -102,7 +102,7 @@ fn check_formats(case: &Case<'_>, counts: &Counts) {
             assert_eq!(found.violation, None, "{place}: {}", format.name);
             let of = |counts: &Counts| {
                 let Counts { steps, bytes, link_bytes, hops, messages, link_conflicts, .. } =
-                    counts.clone();
+                    *counts;
                 (steps, bytes, link_bytes, hops, messages, link_conflicts)
             };
             assert_eq!(of(&found.counts), of(counts), "{place}: {}", format.name);
@@ -125,7 +125,7 @@ fn check_replay(case: &Case<'_>, counts: &Counts) {
     let text = written(&FORMATS[0], case, case.schedule()).unwrap();
     file.write_all(text.as_bytes()).unwrap();
     let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-    waiting.push((file, counts.clone(), case.place.clone()));
+    waiting.push((file, *counts, case.place.clone()));
     if waiting.len() == BATCH {
         let batch = std::mem::take(&mut *waiting);
         drop(waiting);
