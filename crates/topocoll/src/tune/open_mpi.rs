@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A message size is the sum of all blocks of a rank. Algorithm 0 is the library's own choice; all
-//! other sizes of communicators get it. Version 5.0 has a header and a fifth number, of requests,
-//! for which 0 is no limit. Version 4.1 ignores a file with that header, without a warning.
+//! other sizes of communicators get it. Version 5.0 reads this form too. From 5.0.7 on a file may have a
+//! header, and a fifth number, of requests; earlier ones ignore a file with a header, without a warning.
 
 use std::fmt::Write;
 
@@ -42,8 +42,8 @@ pub(super) fn force(own: &Own) -> Vec<(String, String)> {
     ]
 }
 
-/// Versions, and whether their files have a header.
-const RELEASES: [(&str, bool); 3] = [("4.0", false), ("4.1", false), ("5.0", true)];
+/// Versions that read these files.
+const RELEASES: [&str; 3] = ["4.0", "4.1", "5.0"];
 const USUAL: &str = "4.1";
 
 pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneError> {
@@ -52,12 +52,11 @@ pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneEr
         return Err(TuneError::NeedlessBase { library });
     }
     let release = given.release.unwrap_or(USUAL);
-    let Some((release, header)) = RELEASES.iter().find(|(known, _)| *known == release) else {
-        let known = RELEASES.map(|(known, _)| known).join(", ");
+    if !RELEASES.contains(&release) {
+        let known = RELEASES.join(", ");
         return Err(TuneError::Release { library, release: release.to_owned(), known });
-    };
-    let (mut out, requests) =
-        if *header { ("rule-file-version-2\n".to_owned(), " 0") } else { (String::new(), "") };
+    }
+    let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").expect("bug: writing to text failed");
     line(format!("# Open MPI {release}: {}", printable(&tuning.origin)));
     let operations = tuning.rules.first().map_or(0, |rules| rules.turns.len());
@@ -78,7 +77,7 @@ pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneEr
                     _ if sizes.last().is_some_and(|last| last.0 == ranks) => "more",
                     _ => "other",
                 };
-                let theirs = format!("{ranks} 1 0 0 0 0{requests}");
+                let theirs = format!("{ranks} 1 0 0 0 0");
                 line(format!("{theirs:<16} # {which} ranks: the library's choice"));
                 continue;
             };
@@ -86,7 +85,7 @@ pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneEr
             line(format!("{:<16} # {ranks} ranks", format!("{ranks} {}", turns.len())));
             for (i, turn) in turns.iter().enumerate() {
                 let from = if i == 0 { 0 } else { all(turn.block_bytes, rules.ranks)? };
-                let rule = format!("{from} {} 0 0{requests}", turn.own.key);
+                let rule = format!("{from} {} 0 0", turn.own.key);
                 line(format!("{rule:<16} # blocks from {} B: {}", turn.block_bytes, turn.own.name));
             }
         }
