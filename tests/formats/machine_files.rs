@@ -18,7 +18,9 @@ fn the_kind_of_a_file_is_found_by_its_content() {
         ("topology.conf", "network"),
         ("leaves.conf", "cluster:2*4"),
         ("units.xml", "cluster:2,3"),
+        ("disallowed.xml", "cluster:2"),
         ("openmpi-hosts", "cluster:2*4,1"),
+        ("max-slots-hosts", "cluster:3*4"),
         ("mpich-hosts", "cluster:3,2"),
     ] {
         let machine = machine(&path(name)).unwrap();

@@ -1,7 +1,7 @@
 //! The host files of Open MPI (`node1 slots=4`) and MPICH (`node1:4`): hosts are nodes, slots are
 //! ranks.
 //!
-//! A line without a number of slots adds one rank. Ranks are numbered node by node, so the lines of
+//! A line without a number of slots adds as many ranks as it has `max_slots`, otherwise one. Ranks are numbered node by node, so the lines of
 //! a host must be consecutive.
 
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ use crate::Machine;
 use crate::spec::SpecError;
 
 /// Keys that may follow a host and are ignored.
-const OTHERS: [&str; 6] = ["max_slots", "max-slots", "ifname", "binding", "user", "port"];
+const OTHERS: [&str; 4] = ["ifname", "binding", "user", "port"];
 
 pub(super) fn knows(_: &str, first: &str) -> bool {
     let mut words = first.split_whitespace();
@@ -60,16 +60,22 @@ fn host(line: &str) -> Result<(&str, u32), String> {
         Some((host, text)) => (host, Some(ranks(text)?)),
         None => (host, None),
     };
+    let mut most = None;
     for word in words {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         match key {
             "slots" if said.is_none() => said = Some(ranks(value)?),
             "slots" => return Err("a second number of ranks".to_owned()),
+            "max_slots" | "max-slots" => most = Some(ranks(value)?),
             key if OTHERS.contains(&key) => {}
             key => {
-                return Err(format!("`{}` is not one of slots, {}", shown(key), OTHERS.join(", ")));
+                return Err(format!(
+                    "`{}` is not one of slots, max_slots, {}",
+                    shown(key),
+                    OTHERS.join(", ")
+                ));
             }
         }
     }
-    Ok((host, said.unwrap_or(1)))
+    Ok((host, said.or(most).unwrap_or(1)))
 }

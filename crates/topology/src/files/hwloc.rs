@@ -1,7 +1,8 @@
 //! hwloc's XML, as `lstopo machine.xml` writes it: packages are nodes, cores are ranks.
 //!
 //! A machine with at most one package is one node. Where no cores are listed, processing units are
-//! ranks. Caches, memory and devices are ignored.
+//! ranks. Cores and units outside the `allowed_cpuset` of the machine are not counted. Caches, memory and
+//! devices are ignored.
 
 use super::cluster;
 use super::xml::elements;
@@ -15,6 +16,7 @@ pub(super) fn knows(_: &str, first: &str) -> bool {
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     // Cores, and processing units, outside all packages and in each package.
     let (mut cores, mut units) = (vec![0u32], vec![0u32]);
+    let mut allowed = None;
     // The depth of the open package.
     let mut package = None;
     elements(text, |element, depth| {
@@ -28,6 +30,27 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
             package = None;
         }
         let last = if package.is_some() { cores.len() - 1 } else { 0 };
+        let mask = |key| {
+            element
+                .get(key)
+                .map(|text| {
+                    cpus(text).ok_or_else(|| {
+                        element.wrong(format!(
+                            "{key} `{}` is not a list of hexadecimal numbers",
+                            super::shown(text)
+                        ))
+                    })
+                })
+                .transpose()
+        };
+        if allowed.is_none() && element.name == "object" {
+            allowed = mask("allowed_cpuset")?;
+        }
+        if let (Some(allowed), Some(own)) = (&allowed, mask("cpuset")?)
+            && own.iter().zip(allowed).all(|(own, allowed)| own & allowed == 0)
+        {
+            return Ok(());
+        }
         match element.get("type").filter(|_| element.name == "object") {
             Some("Package" | "Socket") => {
                 package = Some(depth);
@@ -46,4 +69,14 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
         message: "no Core and no PU: write the file with lstopo without filters".to_owned(),
         span: None,
     })
+}
+
+/// The numbers of a set of processing units, 32 units each, the lowest first: `0x1,0x0000000f`.
+fn cpus(text: &str) -> Option<Vec<u32>> {
+    // A number that is left out is zero.
+    let number = |word: &str| match word.trim_start_matches("0x") {
+        "" => Some(0),
+        digits => u32::from_str_radix(digits, 16).ok(),
+    };
+    text.split(',').rev().map(number).collect()
 }
