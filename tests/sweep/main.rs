@@ -18,13 +18,13 @@ use walk::{Cases, walk};
 
 #[test]
 fn every_schedule_keeps_its_promises() {
-    walk("machines", machines::chosen(), Cases::Chosen);
+    walk("machines", machines::chosen(), Cases::Chosen, 1000);
 }
 
 #[test]
 fn whole_families_keep_their_promises() {
     for (family, machines) in machines::families() {
-        walk(family, machines, Cases::OfFamily);
+        walk(family, machines, Cases::OfFamily, 90);
     }
 }
 

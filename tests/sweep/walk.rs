@@ -94,6 +94,8 @@ fn name_of(machine: &Machine, algorithm: &dyn Algorithm, setting: &Parameters) -
 /// Results of a walk.
 #[derive(Default)]
 struct Walked {
+    /// Whether every case passes through every check.
+    all_checks: bool,
     machines: AtomicUsize,
     cases: AtomicUsize,
     /// Cases and nanoseconds of solving, of the delivery, and of each check.
@@ -124,7 +126,7 @@ impl Walked {
         });
         for (at, check) in CHECKS.iter().enumerate() {
             let chosen = hash / ONE_IN % check.one_in == 0;
-            if machine.ranks() <= check.ranks && (chosen || !matches!(effort(), Effort::Third)) {
+            if machine.ranks() <= check.ranks && (chosen || self.all_checks) {
                 self.timed(at + 2, || (check.passes)(&case, &counts));
             }
         }
@@ -144,16 +146,17 @@ impl Walked {
     }
 }
 
-/// Walks over the cases on these machines; fails at the end, with all failures.
+/// Walks over the cases on these machines, at least that number; fails at the end, with all failures.
 pub(crate) fn walk(
     what: &str,
     mut machines: Vec<Box<dyn FnOnce() -> Machine + Send>>,
     cases: Cases,
+    least: usize,
 ) {
     let (begin, effort, asked) = (Instant::now(), effort(), std::env::var("TOPOCOLL_CASE").ok());
-    let walked = Walked::default();
     let of_family = cases == Cases::OfFamily;
     let long = !matches!(effort, Effort::Third);
+    let walked = Walked { all_checks: long || asked.is_some(), ..Walked::default() };
     if of_family {
         fastrand::Rng::with_seed(20_260_101).shuffle(&mut machines);
     }
@@ -211,5 +214,6 @@ pub(crate) fn walk(
         |name: &String| format!("TOPOCOLL_CASE='{name}' cargo test --test sweep -- --nocapture\n");
     let commands: String = failures.iter().map(repeat).collect();
     assert!(failures.is_empty(), "{} cases fail. To repeat them:\n{commands}", failures.len());
-    assert!(asked.is_some() || walked.cases.into_inner() > 0, "{what}: no case");
+    let (cases, all_checks) = (walked.cases.into_inner(), walked.all_checks);
+    assert!(all_checks || cases >= least, "{what}: {cases} cases, fewer than {least}");
 }
