@@ -1,11 +1,9 @@
 //! Settings on a Pareto front.
 
-use crate::sorting::SortByKey;
-
 /// The items that no other beats in both steps and bytes, the fewest steps first. If these are more than
 /// `most`, which is at least 2, as many of them at equal distances, the first and the last included.
 pub(crate) fn front<T>(mut items: Vec<(u64, u128, T)>, most: usize) -> Vec<(u64, T)> {
-    items.stable_by_key(|&(steps, bytes, _)| (steps, bytes));
+    items.sort_by_key(|&(steps, bytes, _)| (steps, bytes));
     let mut least = u128::MAX;
     items.retain(|&(_, bytes, _)| {
         let better = bytes < least;

@@ -35,7 +35,6 @@ mod hops;
 mod layout;
 mod lifted;
 mod parameters;
-mod sorting;
 
 pub use algorithm::{Algorithm, Info, Request, Solution};
 pub use catalogue::Catalogue;

@@ -27,7 +27,6 @@ use topocoll_schedule::{Block, Collective, Part, RankClasses, Rule, Slot, SlotSe
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
 use crate::error::check_sides;
-use crate::sorting::SortByKey;
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct NeighbourGather;
@@ -96,7 +95,7 @@ impl Spheres {
                 messages.push((direction, moved));
             }
             messages.retain(|(_, moved)| !moved.is_empty());
-            messages.stable_by_key(|(_, moved)| std::cmp::Reverse(moved.len()));
+            messages.sort_by_key(|(_, moved)| std::cmp::Reverse(moved.len()));
             for together in messages.chunks(ports as usize) {
                 let step = together.iter().map(|(direction, moved)| {
                     let first = spheres.offsets.len() as Slot;
@@ -131,7 +130,7 @@ impl Spheres {
         }
         // The last ones wait: offsets with the most directions.
         for sphere in &mut by_hops {
-            sphere.stable_by_key(|&offset| {
+            sphere.sort_by_key(|&offset| {
                 self.grid.radix().coordinates(offset).iter().filter(|&&x| x > 0).count()
             });
         }

@@ -24,7 +24,6 @@ use topocoll_topology::{Clusters, Rank, Route, Shape};
 
 use crate::factor::colouring::{Colours, Edge, coloured, degree, first_free};
 use crate::layout::matching_layout::MatchingLayout;
-use crate::sorting::SortByKey;
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct DemandMatchings;
@@ -92,7 +91,7 @@ impl<'a> SizedBlocks<'a> {
             }
         }
         for list in [&mut messages.between, &mut messages.inside] {
-            list.stable_by_key(|message| std::cmp::Reverse(message.bytes));
+            list.sort_by_key(|message| std::cmp::Reverse(message.bytes));
         }
         Ok(messages)
     }
@@ -168,7 +167,7 @@ fn in_steps(all: &[(SizedBlock, u32)], ranks: u32, ports: u32) -> (Matchings, Cl
         *weight = message.bytes.max(*weight);
     }
     let mut falling: Vec<u32> = (0..matchings).collect();
-    falling.stable_by_key(|&colour| std::cmp::Reverse(weights[colour as usize]));
+    falling.sort_by_key(|&colour| std::cmp::Reverse(weights[colour as usize]));
     let mut step_of = vec![0; matchings as usize];
     for (place, &colour) in (0..).zip(&falling) {
         step_of[colour as usize] = place / ports;

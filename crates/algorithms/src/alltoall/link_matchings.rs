@@ -35,7 +35,6 @@ use self::ejection::improve;
 use self::first_fit::first_fit;
 use self::network::Network;
 use crate::layout::matching_layout::MatchingLayout;
-use crate::sorting::SortByKey;
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct LinkMatchings;
@@ -119,7 +118,7 @@ impl Matchings {
         let Self { network, routes, sends, receives, .. } = self;
         let ranks = network.ranks();
         let mut messages: Vec<usize> = network.messages().collect();
-        messages.stable_by_key(|&message| step[message]);
+        messages.sort_by_key(|&message| step[message]);
         let (mut carried, mut taken) = (vec![0; network.shared()], Vec::new());
         for messages in messages.chunk_by(|&a, &b| step[a] == step[b]) {
             let (step, mut hops) = (step[messages[0]], 0);

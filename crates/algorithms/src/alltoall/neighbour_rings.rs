@@ -84,7 +84,6 @@ use self::cut::Cut;
 use crate::Claims;
 use crate::layout::mixed_radix_layout::Ends;
 use crate::layout::translation::classes;
-use crate::sorting::SortByKey;
 
 pub(crate) struct NeighbourRings;
 
@@ -234,7 +233,7 @@ impl Rings {
                 Tile { part, first, sides: counts, base: 0 }
             })
             .collect();
-        tiles.stable_by_key(|tile| tile.part);
+        tiles.sort_by_key(|tile| tile.part);
         let mut base = 0;
         for tile in &mut tiles {
             tile.base = base;

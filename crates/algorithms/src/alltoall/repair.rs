@@ -41,7 +41,6 @@ use super::coloured_rings::ColouredRings;
 use super::link_matchings::LinkMatchings;
 use super::neighbour_rings::NeighbourRings;
 use crate::front::front;
-use crate::sorting::SortByKey;
 use crate::{
     Algorithm, Catalogue, Claims, Info, NotApplicable, Parameter, Request, Solution, Values,
 };
@@ -296,7 +295,7 @@ fn messages(
         for one in connections.of_step(of) {
             let mut blocks: Vec<(Block, Part)> = std::mem::take(&mut carried[one]);
             if !blocks.is_empty() {
-                blocks.stable_by_key(|(block, _)| (block.to, block.from));
+                blocks.sort_by_key(|(block, _)| (block.to, block.from));
                 let Connection { from, to, route, .. } = &connections.all[one];
                 let (from, to, route) = (Rank(*from), Rank(*to), Some(route.clone()));
                 messages.push(Message { step, from, to, route, blocks });

@@ -68,7 +68,6 @@ use topocoll_topology::{Coordinates, Grid, MixedRadix, Rank, Route, Topology};
 
 use crate::error::check_sides;
 use crate::layout::mixed_radix_layout::Ends;
-use crate::sorting::SortByKey;
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct SuhShin;
@@ -126,7 +125,7 @@ impl GridIndex {
     fn new(grid: &Grid, values: &Values<'_>) -> Self {
         let long: SmallVec<[usize; 6]> = grid.radix().long_dimensions().collect();
         let mut falling = long.clone();
-        falling.stable_by_key(|&u| std::cmp::Reverse(grid.sides()[u]));
+        falling.sort_by_key(|&u| std::cmp::Reverse(grid.sides()[u]));
         Self {
             grid: grid.clone(),
             stride: stride(grid),

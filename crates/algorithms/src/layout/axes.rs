@@ -1,6 +1,5 @@
 //! Sets of slots along several axes, as strided runs of two.
 
-use crate::sorting::SortByKey;
 use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Slot, SlotSet, Strided};
 
@@ -24,7 +23,7 @@ pub(crate) fn push_box(base: Slot, axes: &[Axis], out: &mut SlotSet) {
     axes.sort_unstable_by_key(|axis| std::cmp::Reverse(axis.stride));
     let mut axes = merged(&axes);
     // All but the two longest become runs of their own.
-    axes.stable_by_key(|axis| axis.count);
+    axes.sort_by_key(|axis| axis.count);
     let short = axes.len().saturating_sub(2);
     axes[short..].sort_unstable_by_key(|axis| std::cmp::Reverse(axis.stride));
     push_axes(base, &axes, out);

@@ -6,7 +6,6 @@ use std::ops::Range;
 use topocoll_topology::{Clusters, Rank, Topology};
 
 use crate::NotApplicable;
-use crate::sorting::SortByKey;
 
 /// Nodes of equal size in a row.
 #[derive(Clone, Copy)]
@@ -30,14 +29,14 @@ impl Nodes {
         let mut falling: Vec<Group> = (clusters.groups())
             .map(|(first_node, nodes, size)| Group { first_node, nodes, size, first_position: 0 })
             .collect();
-        falling.stable_by_key(|group| std::cmp::Reverse(group.size));
+        falling.sort_by_key(|group| std::cmp::Reverse(group.size));
         let mut active = 0;
         for group in &mut falling {
             group.first_position = active;
             active += group.nodes;
         }
         let mut numbered = falling.clone();
-        numbered.stable_by_key(|group| group.first_node);
+        numbered.sort_by_key(|group| group.first_node);
         Self { clusters: clusters.clone(), falling, numbered }
     }
 

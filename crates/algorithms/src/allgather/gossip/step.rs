@@ -6,7 +6,6 @@ use topocoll_topology::{Graph, Rank};
 
 use crate::drawn::{SPREAD, drawn};
 use crate::hops;
-use crate::sorting::SortByKey;
 
 /// Links between ranks, and ports.
 pub(super) struct Network {
@@ -111,7 +110,7 @@ impl<'n> State<'n> {
             .map(|rank| self.missing[rank].saturating_sub(later(rank)))
             .collect();
         let mut order: Vec<usize> = (0..needs.len()).collect();
-        order.stable_by_key(|&rank| Reverse(needs[rank]));
+        order.sort_by_key(|&rank| Reverse(needs[rank]));
         let matched = if self.network.all_ports {
             None
         } else {
@@ -146,7 +145,7 @@ impl<'n> State<'n> {
             let least = needs[rank].saturating_sub(others).max(1);
             let usable = self.network.into[rank].iter().copied();
             links.extend(usable.filter(|&link| useful[link as usize] >= least));
-            links.stable_by_key(|&link| {
+            links.sort_by_key(|&link| {
                 let chance = drawn(u64::from(link).wrapping_mul(SPREAD) ^ self.missing[rank]);
                 (Reverse(useful[link as usize].min(most)), chance)
             });

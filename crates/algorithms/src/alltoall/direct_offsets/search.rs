@@ -10,7 +10,6 @@ use smallvec::SmallVec;
 use topocoll_topology::{Graph, MixedRadix, Rank, Topology};
 
 use super::{Carried, SignedHops, carried, cost, walk};
-use crate::sorting::SortByKey;
 
 /// The most routes of an offset that are examined.
 const ROUTES: usize = 16;
@@ -97,7 +96,7 @@ pub(super) fn dealt(lattice: &Graph, ports: usize) -> Vec<Sent> {
     let routes = shortest_routes(lattice).into_iter().zip((0..).map(Rank)).skip(1);
     let mut all: Vec<Sent> =
         routes.map(|(routes, offset)| Sent { offset, routes, taken: 0 }).collect();
-    all.stable_by_key(|sent| (std::cmp::Reverse(sent.hops()), sent.offset));
+    all.sort_by_key(|sent| (std::cmp::Reverse(sent.hops()), sent.offset));
     let steps = all.len().div_ceil(ports);
     let mut by_step: Vec<Vec<Sent>> = (0..steps).map(|_| Vec::new()).collect();
     for (i, sent) in all.into_iter().enumerate() {

@@ -23,7 +23,6 @@ use smallvec::SmallVec;
 use topocoll_topology::{Coordinates, MixedRadix, Rank};
 
 use super::SignedHops;
-use crate::sorting::SortByKey;
 
 /// The hops of an offset along each dimension.
 pub(super) fn hops(radix: &MixedRadix, offset: Rank) -> SignedHops {
@@ -122,7 +121,7 @@ fn rotated(radix: &MixedRadix, long: &[usize]) -> Vec<Rank> {
             short.extend(order.drain(first..).map(|one| (rest + 2 * long.len() - size, one)));
         }
     }
-    short.stable_by_key(|(key, _)| *key);
+    short.sort_by_key(|(key, _)| *key);
     order.extend(short.into_iter().map(|(_, offset)| offset));
     order
 }
@@ -176,7 +175,7 @@ fn around_half(radix: &MixedRadix, ports: usize) -> Vec<Rank> {
         twos = split_evenly(radix, twos, ports / 4);
     }
     // Not a multiple of two in the middle of others.
-    alone.stable_by_key(|&offset| beyond(offset).0 == 0);
+    alone.sort_by_key(|&offset| beyond(offset).0 == 0);
     let mut order = Vec::with_capacity(ranks as usize - 1);
     for offset in twos.into_iter().flatten().chain(ones) {
         order.extend([offset, negative(radix, offset)]);

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use topocoll_topology::{Graph, LinkId, Rank, Route, Topology};
 
 use super::follow::Followed;
-use crate::sorting::SortByKey;
 
 /// No link or connection.
 pub(super) const NONE: u32 = u32::MAX;
@@ -70,7 +69,7 @@ impl Connections {
         let first = self.all.len();
         self.first.push(first);
         self.step.push(step);
-        connections.stable_by_key(|connection| connection.from);
+        connections.sort_by_key(|connection| connection.from);
         self.of_sender.extend((0..self.ranks).map(|sender| {
             first + connections.partition_point(|connection| connection.from < sender)
         }));
@@ -150,7 +149,7 @@ impl<'r> Steps<'r> {
                 cut.push(place);
             }
         }
-        cut.stable_by_key(|&place| Reverse(all[place].pieces));
+        cut.sort_by_key(|&place| Reverse(all[place].pieces));
         cut.retain(|&place| {
             let found = free.connect(all[place].from, Some(all[place].to));
             let message = Some(all[place].message);
@@ -174,7 +173,7 @@ impl<'r> Steps<'r> {
         let mut made = Connections { ranks, of_message, ..Connections::default() };
         let largest = |kept: &Kept| kept.cut.iter().map(|&place| kept.all[place].pieces).max();
         let mut order: Vec<usize> = (0..self.count()).collect();
-        order.stable_by_key(|&step| Reverse(largest(&self.kept[step])));
+        order.sort_by_key(|&step| Reverse(largest(&self.kept[step])));
         let mut times = vec![0; self.count()];
         let again = order.into_iter().cycle().take(steps.saturating_sub(self.count()));
         again.for_each(|step| times[step] += 1);
@@ -188,7 +187,7 @@ impl<'r> Steps<'r> {
             self.kept[step].connections.iter().filter(|one| one.message.is_some()).count()
         };
         let mut left_out: Vec<usize> = (0..self.count()).collect();
-        left_out.stable_by_key(|&step| messages(step));
+        left_out.sort_by_key(|&step| messages(step));
         left_out.truncate(self.count().saturating_sub(steps));
         for (step, kept) in self.kept.iter().enumerate() {
             if !left_out.contains(&step) {

@@ -14,7 +14,6 @@ use topocoll_topology::{Rank, Route};
 use super::connections::{Connections, NONE};
 use super::equivalent::{Equivalent, Pattern};
 use super::paths::Piece;
-use crate::sorting::SortByKey;
 
 /// Lists one after the other, and the first place of each.
 struct Lists<T> {
@@ -223,10 +222,10 @@ impl Exceptions {
                 }
             }
         }
-        self.routes.stable_by_key(|(connection, _)| *connection);
-        self.added.stable_by_key(|one| (one.step, one.from));
+        self.routes.sort_by_key(|(connection, _)| *connection);
+        self.added.sort_by_key(|one| (one.step, one.from));
         self.received = (0..self.added.len() as u32).collect();
-        self.received.stable_by_key(|&number| {
+        self.received.sort_by_key(|&number| {
             let Added { step, to, connection, .. } = self.added[number as usize];
             (step, to, connection)
         });

@@ -1,7 +1,8 @@
 //! Messages of one line packed into steps: no link twice, one send and one receive a rank.
 
+use std::cmp::Reverse;
+
 use crate::drawn::{SPREAD, drawn};
-use crate::sorting::SortByKey;
 
 /// A message along the line.
 #[derive(Clone, Copy, Debug)]
@@ -22,18 +23,21 @@ pub(super) fn to(message: &LineMessage, period: u32) -> u32 {
     (i64::from(message.from) + i64::from(message.offset)).rem_euclid(period.into()) as u32
 }
 
-/// Orders in which messages are offered to the steps, smaller keys first, equal ones by sender and then
-/// by offset; no order is the best on every side.
-const ORDERS: &[fn(&LineMessage) -> [i64; 3]] = &[
-    |m| [-(m.size as i64), -i64::from(m.hops()), 0],
-    |m| [-(m.size as i64), m.hops().into(), m.offset.into()],
-    |m| [-i64::from(m.hops()), 0, 0],
-    |m| [m.from.into(), -i64::from(m.hops()), 0],
-    |m| {
-        let against = (m.from % 2 == 1) != (m.offset < 0);
-        [-i64::from(m.hops()), against.into(), 0]
+/// Orders in which messages are offered to the steps, equal ones by sender and then by offset; no
+/// order is the best on every side.
+const ORDERS: &[fn(&mut [LineMessage])] = &[
+    |messages| messages.sort_by_key(|m| Reverse((m.size, m.hops()))),
+    |messages| messages.sort_by_key(|m| (Reverse(m.size), m.hops(), m.offset)),
+    |messages| messages.sort_by_key(|m| Reverse(m.hops())),
+    |messages| messages.sort_by_key(|m| (m.from, Reverse(m.hops()))),
+    |messages| {
+        let against = |m: &LineMessage| (m.from % 2 == 1) != (m.offset < 0);
+        messages.sort_by_key(|m| (Reverse(m.hops()), against(m)));
     },
-    |m| [-(m.size as i64) - i64::from(m.hops() == 1), -i64::from(m.hops()), 0],
+    |messages| {
+        let size = |m: &LineMessage| m.size + u64::from(m.hops() == 1);
+        messages.sort_by_key(|m| Reverse((size(m), m.hops())));
+    },
 ];
 
 /// Messages offered in orders by chance, all in all; a fourth of it makes a line long.
@@ -53,7 +57,7 @@ pub(super) fn pack(messages: &[LineMessage], period: u32) -> Vec<Vec<LineMessage
     });
     let by_order = ORDERS[..orders].iter().map(|order| {
         let mut sorted = messages.to_vec();
-        sorted.stable_by_key(order);
+        order(&mut sorted);
         sorted
     });
     by_order

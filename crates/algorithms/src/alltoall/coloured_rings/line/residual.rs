@@ -5,7 +5,6 @@ use smallvec::SmallVec;
 use super::packing::{self, LineMessage};
 use super::rows::Rows;
 use super::{Digits, Direction, Directions, Landing, LineExchange, Piece, Pieces, push};
-use crate::sorting::SortByKey;
 
 /// Blocks of one position that still go `offset` along the line, in the order of their sources.
 #[derive(Clone, Debug)]
@@ -201,7 +200,7 @@ impl LineExchange {
             taken.push((usize::MAX, digits));
             arrivals.push(Arrival { offset, digits });
         }
-        arrivals.stable_by_key(|arrival| arrival.offset);
+        arrivals.sort_by_key(|arrival| arrival.offset);
     }
 
     /// Where a group landed that came to x by `offset`.
