@@ -16,7 +16,7 @@ fn check_translations(schedule: &Schedule, place: &str) {
     let (mut does, mut expected) = (Step::default(), Step::default());
     for rank in (0..schedule.problem.ranks).map(Rank) {
         let representative = classes.representative(classes.class_of(rank));
-        let alike = |theirs: &[Transfer], own: &[Transfer]| {
+        let same = |theirs: &[Transfer], own: &[Transfer]| {
             theirs.len() == own.len()
                 && theirs.iter().zip(own).all(|(theirs, own)| {
                     let peer = classes.translated(theirs.peer, representative, rank);
@@ -27,7 +27,7 @@ fn check_translations(schedule: &Schedule, place: &str) {
             rule.step(representative, step, &mut expected);
             rule.step(rank, step, &mut does);
             assert!(
-                alike(&expected.sends, &does.sends),
+                same(&expected.sends, &does.sends),
                 "{place}: sends of rank {rank} in step {step}"
             );
             let bytes = schedule.problem.block_bytes;
@@ -39,7 +39,7 @@ fn check_translations(schedule: &Schedule, place: &str) {
                 "{place}: copies of rank {rank} in step {step}"
             );
             assert!(
-                alike(&expected.receives, &does.receives),
+                same(&expected.receives, &does.receives),
                 "{place}: receives of rank {rank} in step {step}"
             );
         }

@@ -2,15 +2,10 @@
 
 use std::sync::Arc;
 
-use topocoll::exec::{Plan, SeededDriver, ThreadedDriver};
+use topocoll::exec::{BlockSizes, Plan, SeededDriver, ThreadedDriver, plan_all};
 use topocoll::{Collective, Rank, Schedule};
 
 use crate::without_classes;
-
-pub fn plans(schedule: &Schedule) -> Vec<Arc<Plan>> {
-    let ranks = (0..schedule.problem.ranks).map(Rank);
-    ranks.map(|rank| Arc::new(Plan::new(schedule, rank).unwrap())).collect()
-}
 
 /// Every rank's input, and the output it must get.
 fn data(plans: &[Arc<Plan>], block_bytes: usize, seed: u64) -> (Vec<u8>, Vec<u8>) {
@@ -27,27 +22,50 @@ fn data(plans: &[Arc<Plan>], block_bytes: usize, seed: u64) -> (Vec<u8>, Vec<u8>
     (input, output)
 }
 
-/// Moves random bytes by both drivers, and compares the output with the transpose.
-pub fn check_moves(schedule: &Schedule, block_bytes: usize, seed: u64) {
-    let plans = plans(schedule);
-    let (input, expected) = data(&plans, block_bytes, seed);
-    let what = || format!("{schedule:?}, blocks of {block_bytes}, seed {seed}");
+/// Moves bytes by the seeded driver, and compares the output with the expected one.
+pub fn check_seeded(
+    plans: &[Arc<Plan>],
+    sizes: &BlockSizes,
+    (input, expected): (&[u8], &[u8]),
+    seed: u64,
+    what: &dyn Fn() -> String,
+) {
     let mut output = vec![0xee; expected.len()];
-    // The order of the seeded driver is that of one thread: on larger machines only threads run.
-    if schedule.problem.ranks <= 64 {
-        SeededDriver::new(&plans)
-            .exchange(block_bytes as u64, &input, &mut output, seed)
-            .unwrap_or_else(|error| panic!("{}: {error}", what()));
-        assert!(output == expected, "seeded: {}", what());
-    }
+    SeededDriver::new(plans)
+        .exchange(sizes.clone(), input, &mut output, seed)
+        .unwrap_or_else(|error| panic!("{}: {error}", what()));
+    assert!(output == expected, "seeded: {}", what());
+}
+
+/// The same by threads, twice by one driver.
+pub fn check_threaded(
+    plans: Vec<Arc<Plan>>,
+    sizes: &BlockSizes,
+    (input, expected): (&[u8], &[u8]),
+    what: &dyn Fn() -> String,
+) {
+    let mut output = vec![0xee; expected.len()];
     let mut driver = ThreadedDriver::new(plans, 3);
     for _ in 0..2 {
         output.fill(0xee);
         driver
-            .exchange(block_bytes as u64, &input, &mut output)
+            .exchange(sizes.clone(), input, &mut output)
             .unwrap_or_else(|error| panic!("{}: {error}", what()));
         assert!(output == expected, "threads: {}", what());
     }
+}
+
+/// Moves random bytes by both drivers, and compares the output with the transpose.
+pub fn check_moves(schedule: &Schedule, block_bytes: usize, seed: u64) {
+    let plans = plan_all(schedule).unwrap();
+    let (input, expected) = data(&plans, block_bytes, seed);
+    let (bytes, sizes) = ((&*input, &*expected), (block_bytes as u64).into());
+    let what = || format!("{schedule:?}, blocks of {block_bytes}, seed {seed}");
+    // The order of the seeded driver is that of one thread: on larger machines only threads run.
+    if schedule.problem.ranks <= 64 {
+        check_seeded(&plans, &sizes, bytes, seed, &what);
+    }
+    check_threaded(plans, &sizes, bytes, &what);
 }
 
 /// The output before an exchange in place: in an all-to-all the input, in an all-gather every rank's
@@ -66,7 +84,7 @@ fn placed(plans: &[Arc<Plan>], block_bytes: usize, input: &[u8]) -> Vec<u8> {
 
 /// The same in place.
 pub fn check_in_place(schedule: &Schedule, block_bytes: usize, seed: u64) {
-    let plans = plans(schedule);
+    let plans = plan_all(schedule).unwrap();
     let (input, expected) = data(&plans, block_bytes, seed);
     let before = placed(&plans, block_bytes, &input);
     let owned = plans.into_iter().map(|plan| Arc::into_inner(plan).unwrap().in_place());

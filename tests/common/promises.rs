@@ -101,7 +101,7 @@ pub fn check_bounds(case: &Case<'_>, counts: &Counts) {
             }
             (Measure::Hops, _) => counts.hops as f64 >= bound.value,
             (Measure::Seconds, _) => counts.time.transmission >= bound.value * (1.0 - 1e-9),
-            _ => panic!("{place}: a bound of what nobody counts: {bound:?}"),
+            _ => panic!("{place}: no count is compared with this bound: {bound:?}"),
         };
         assert!(holds, "{place}: {bound:?}");
     }

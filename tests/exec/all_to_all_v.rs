@@ -6,11 +6,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use common::{MEMORY, exchange, machines_and_ports, problem, schedule_of, serving};
+use common::{
+    MEMORY, check_seeded, check_threaded, exchange, machines_and_ports, problem, schedule_of,
+    serving,
+};
 use proptest::prelude::*;
 use topocoll::exec::{
-    Arrival, Endpoint, ExecError, Layout, Memory, Plan, PlanError, PlannedSizes, SeededDriver,
-    ThreadedDriver, Transport, Views, drive, plan_all,
+    Arrival, Endpoint, ExecError, Layout, Memory, Plan, PlanError, PlannedSizes, ThreadedDriver,
+    Transport, Views, drive, plan_all,
 };
 use topocoll::formats::Source;
 use topocoll::{
@@ -86,19 +89,9 @@ fn check(schedule: &Schedule, demand: &Demand, seed: u64) -> bool {
     let (input, expected) = data(&schedule.problem, demand, seed);
     let (input, expected) = (input.concat(), expected.concat());
     let what = || format!("{schedule:?}, {demand:?}, seed {seed}");
-    let mut output = vec![0xee; expected.len()];
-    SeededDriver::new(&plans)
-        .exchange(&sizes, &input, &mut output, seed)
-        .unwrap_or_else(|error| panic!("{}: {error}", what()));
-    assert!(output == expected, "seeded: {}", what());
-    let mut driver = ThreadedDriver::new(plans, 3);
-    for _ in 0..2 {
-        output.fill(0xee);
-        driver
-            .exchange(&sizes, &input, &mut output)
-            .unwrap_or_else(|error| panic!("{}: {error}", what()));
-        assert!(output == expected, "threads: {}", what());
-    }
+    let (bytes, sizes) = ((&*input, &*expected), (&sizes).into());
+    check_seeded(&plans, &sizes, bytes, seed, &what);
+    check_threaded(plans, &sizes, bytes, &what);
     true
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use common::{algorithms, check_moves, plans, problem, schedule_of, serving, target};
+use common::{algorithms, check_moves, problem, schedule_of, serving, target};
 use proptest::prelude::*;
 use topocoll::exec::{ExecError, Plan, PlanError, SeededDriver, ThreadedDriver, plan_all};
 use topocoll::{Catalogue, Collective, Parameters, Rank, Request, machine};
@@ -132,7 +132,7 @@ fn tags_and_outstanding_messages_are_known_in_advance() {
         else {
             continue;
         };
-        for plan in plans(&schedule) {
+        for plan in plan_all(&schedule).unwrap() {
             assert_eq!(plan.tags(), schedule.rule().steps());
             assert!(plan.most_outstanding() <= 6 && plan.most_outstanding() > 0);
         }
