@@ -152,7 +152,9 @@ class Replay:
         require(operation in ("alltoall", "allgather"), f"unknown operation {operation!r}")
         self.all_to_all = operation == "alltoall"
         self.ranks, self.block_bytes, self.ports = (header.get(key) for key in ("ranks", "block_bytes", "ports"))
-        require(all(whole(value, 1) for value in (self.ranks, self.block_bytes, self.ports)), "no counts from 1 up")
+        self.node_ports = header.get("node_ports", self.ports)
+        counts = self.ranks, self.block_bytes, self.ports, self.node_ports
+        require(all(whole(value, 1) for value in counts), "no counts from 1 up")
         self.network = self.first_ranks = None
         self.read_topology(header.get("topology"))
 
@@ -289,7 +291,8 @@ class Replay:
         loads = (ceil(Fraction(size) / self.fraction(link)) for link, size in step.link_bytes.items())
         self.link_bytes += max(step.largest, max(loads, default=0))
         self.link_conflicts += sum(messages > 1 for messages in step.link_messages.values())
-        self.port_violations += sum(messages > self.ports for messages in step.used_ports.values())
+        for (end, _), messages in step.used_ports.items():
+            self.port_violations += messages > (self.node_ports if end.startswith("node") else self.ports)
         self.contention_free_steps += max(step.link_messages.values(), default=1)
 
     def fraction(self, link):

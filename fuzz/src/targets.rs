@@ -54,7 +54,7 @@ pub(crate) fn machine_text(data: &[u8]) {
 
 /// The short form of a machine names an equal machine, unless only its file has the links.
 fn named(machine: &Machine) {
-    assert!(machine.ranks() > 0 && machine.ports > 0);
+    assert!(machine.ranks() > 0 && machine.ports.rank > 0);
     let form = machine.topology.short_form();
     if form.starts_with("network") {
         return;

@@ -86,7 +86,8 @@ impl Request {
         tick: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let request = self.clone();
-        let Problem { operation, ranks, ports, .. } = request.problem;
+        let Problem { operation, ranks, .. } = request.problem;
+        let ports = request.problem.both_ports();
         for &block in &blocks {
             Problem::new(operation, ranks, ports, block).map_err(refused)?;
         }

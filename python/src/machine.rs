@@ -4,7 +4,8 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use topocoll::units::parse_bytes;
-use topocoll::{LinkId, Rank, ScheduleError, files, spec};
+use topocoll::units::parse_ports;
+use topocoll::{LinkId, Rank, files, spec};
 
 use crate::refused;
 
@@ -41,11 +42,9 @@ impl Machine {
         Ok(Self::of(topocoll::Machine::of(topology)))
     }
 
-    /// The same with other ports, at most one for each other rank.
-    fn with_ports(&self, ports: u32) -> PyResult<Self> {
-        if ports == 0 {
-            return Err(refused(ScheduleError::NoPorts));
-        }
+    /// The same with other ports, at most one for each message of a rank or node.
+    fn with_ports(&self, ports: &str) -> PyResult<Self> {
+        let ports = parse_ports(ports).map_err(|e| refused(format!("ports is {ports}: {e}")))?;
         let mut machine = topocoll::Machine::clone(&self.own);
         machine.set_ports(ports);
         Ok(Self::of(machine))
@@ -68,7 +67,12 @@ impl Machine {
 
     #[getter]
     fn ports(&self) -> u32 {
-        self.own.ports
+        self.own.ports.rank
+    }
+
+    #[getter]
+    fn node_ports(&self) -> u32 {
+        self.own.ports.node
     }
 
     #[getter]

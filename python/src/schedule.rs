@@ -88,6 +88,12 @@ impl Schedule {
     }
 
     #[getter]
+    fn node_ports(&self) -> u32 {
+        let problem = &self.own.problem;
+        problem.own_node_ports(&*self.machine.topology).unwrap_or(problem.ports)
+    }
+
+    #[getter]
     fn block_bytes(&self) -> u64 {
         self.own.problem.block_bytes
     }
@@ -386,8 +392,9 @@ pub(crate) fn read(
         target.seen = &seen;
         let schedule = formats::read(&path, &target)
             .map_err(|e| format!("{}: {}", path.display(), Error::from(e)))?;
-        let (ports, granted) = (schedule.problem.ports, own.ports);
-        if ports > granted && !own.sources.is_empty() {
+        let (ports, granted) = (schedule.problem.both_ports(), own.ports);
+        let exceeds = ports.rank > granted.rank || ports.node > granted.node;
+        if exceeds && !own.sources.is_empty() {
             return Err(format!("the schedule uses {ports} ports, and {} has {granted}", own.name));
         }
         Ok((schedule, ports))

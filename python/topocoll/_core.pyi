@@ -19,6 +19,7 @@ class Machine:
     short_form: str
     ranks: int
     ports: int
+    node_ports: int
     nodes: int
     links: int
     @staticmethod
@@ -27,7 +28,7 @@ class Machine:
     def of_file(name: str, text: str) -> Machine: ...
     @staticmethod
     def of_graph(name: str, text: str) -> Machine: ...
-    def with_ports(self, ports: int) -> Machine: ...
+    def with_ports(self, ports: str) -> Machine: ...
     def timing(self) -> dict[str, Any]: ...
     def node_of_ranks(self) -> npt.NDArray[np.uint32]: ...
     def vertices(self) -> list[str]: ...
@@ -54,6 +55,7 @@ class Schedule:
     operation: str
     ranks: int
     ports: int
+    node_ports: int
     block_bytes: int
     steps: int
     slots: int

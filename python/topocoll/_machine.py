@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import networkx
     import numpy.typing as npt
 
+    Ports = int | str | tuple[int | str, int | str]
+
 
 class Machine:
     """A machine: ranks, links, ports and timing. Made by :func:`machine`.
@@ -25,8 +27,9 @@ class Machine:
         The name, or the short form.
     short_form : str
         The topology, such as ``torus:16x16``.
-    ranks, nodes, ports, links : int
-        The numbers of ranks, of nodes, of messages that a rank may send in a step, and of directed links.
+    ranks, nodes, ports, node_ports, links : int
+        The numbers of ranks, of nodes, of messages that a rank, and a node to other nodes, may send in a step, and
+        of directed links.
     """
 
     __slots__ = ("_core",)
@@ -55,6 +58,10 @@ class Machine:
         return self._core.ports
 
     @property
+    def node_ports(self) -> int:
+        return self._core.node_ports
+
+    @property
     def links(self) -> int:
         return self._core.links
 
@@ -68,9 +75,11 @@ class Machine:
         """Timing values in seconds, one for each class of links or one for all, and their sources."""
         return self._core.timing()
 
-    def with_ports(self, ports: int) -> Machine:
-        """Return the same machine with other ports, at most one for each other rank."""
-        return Machine(self._core.with_ports(_whole("ports", ports)))
+    def with_ports(self, ports: Ports) -> Machine:
+        """Return the same machine with other ports of a rank, or of a rank and a node, as :func:`machine` takes them."""
+        each = ports if isinstance(ports, tuple) else (ports,)
+        text = (one if isinstance(one, str) else str(_whole("ports", one)) for one in each)
+        return Machine(self._core.with_ports(",".join(text)))
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """Return the links between nodes and switches as a graph.
@@ -110,7 +119,7 @@ class Machine:
 
 def machine(
     of: str | os.PathLike[str] | Mapping[str, Any] | networkx.Graph[Any] | Machine,
-    ports: int | None = None,
+    ports: Ports | None = None,
     *,
     name: str = "machine",
 ) -> Machine:
@@ -124,7 +133,8 @@ def machine(
         hold no rank. Edges may have ``bandwidth`` (or ``capacity``), ``latency``, ``count`` and ``class``: text with
         a unit such as ``"50GB/s"``, or numbers of bytes per second and seconds.
     ports
-        Messages that a rank may send, and receive, in one step. The default is the machine's own.
+        Messages that a rank may send, and receive, in one step, or a pair: those of a rank, and those of a node of
+        several ranks to and from other nodes. ``"all"`` is no limit. The default is the machine's own.
     name
         The name of a machine that has none: of a dictionary or a graph.
 

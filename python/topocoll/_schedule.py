@@ -229,6 +229,10 @@ class Schedule:
         return self._core.ports
 
     @property
+    def node_ports(self) -> int:
+        return self._core.node_ports
+
+    @property
     def block_bytes(self) -> int:
         return self._core.block_bytes
 

@@ -22,8 +22,8 @@ use topocoll::contention::{
 };
 use topocoll::formats::Target;
 use topocoll::{
-    Algorithm, Block, Collective, Machine, Parameters, PerClass, Problem, Rank, RankClasses, Route,
-    Rule, Schedule, Slot, Step, machine, shipped, spec,
+    Algorithm, Block, Collective, Machine, Parameters, PerClass, Ports, Problem, Rank, RankClasses,
+    Route, Rule, Schedule, Slot, Step, machine, shipped, spec,
 };
 
 /// Bytes that readers may use in tests.
@@ -101,8 +101,8 @@ pub const BETWEEN_RANKS: [&str; 10] = [
     "torus:6/0+0",
 ];
 
-/// A machine with this number of ports.
-pub fn with_ports(text: &str, ports: u32) -> Machine {
+/// A machine with these ports.
+pub fn with_ports(text: &str, ports: impl Into<Ports>) -> Machine {
     let mut machine = machine(text).unwrap();
     machine.set_ports(ports);
     machine
@@ -113,7 +113,7 @@ pub fn machines_and_ports() -> Vec<Machine> {
     let mut machines = machines();
     for machine in machines.clone() {
         let mut more = machine;
-        more.set_ports(if more.ports == 3 { 1 } else { 3 });
+        more.set_ports(if more.ports == Ports::from(3) { 1 } else { 3 });
         machines.push(more);
     }
     machines

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use topocoll::{Capacity, Clusters, Graph, LinkKind, ListedGraph, Machine, PerClass};
+use topocoll::{Capacity, Clusters, Graph, LinkKind, ListedGraph, Machine, PerClass, Ports};
 
 /// A connected graph with switches, one-way and parallel links, and unequal links.
 fn random(random: &mut fastrand::Rng) -> Graph {
@@ -59,7 +59,9 @@ pub fn drawn_graphs() -> Vec<Machine> {
             3 => PerClass::each(&[0.2e-9, 1e-9, 2e-9]),
             _ => PerClass::each(&[1e-9, 2e-9]),
         };
-        machine.set_ports(seeded.u32(1..4));
+        let rank = seeded.u32(1..4);
+        let node = if i % 8 == 3 { seeded.u32(1..7) } else { rank };
+        machine.set_ports(Ports { rank, node });
         machine
     };
     (0..20).map(machine).collect()

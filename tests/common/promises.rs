@@ -84,7 +84,7 @@ pub fn check_bounds(case: &Case<'_>, counts: &Counts) {
             (Measure::Steps, "") => counts.steps as f64 >= bound.value,
             // Theorem 2.6: schedules of exactly the least volume.
             (Measure::Steps, _) => {
-                blocks * f64::from(machine.ports) > f64::from(machine.ranks() - 1)
+                blocks * f64::from(problem.ports) > f64::from(machine.ranks() - 1)
                     || counts.steps as f64 >= bound.value
             }
             (Measure::Blocks, "") => blocks >= bound.value,

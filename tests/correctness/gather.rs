@@ -46,7 +46,7 @@ fn on_tori_steps_equal_the_diameter_and_all_links_have_equal_load() {
             machine.set_ports(2 * sides.len() as u32);
             let counts = replayed(&machine, "neighbour-gather", &Parameters::new(), 1);
             let diameter: u32 = sides.iter().map(|side| side / 2).sum();
-            let blocks = (machine.ranks() - 1).div_ceil(machine.ports).max(diameter);
+            let blocks = (machine.ranks() - 1).div_ceil(machine.ports.rank).max(diameter);
             let above = (counts.steps - u64::from(diameter), counts.bytes - u128::from(blocks));
             assert!(above.0 <= 1 && above.1 <= if sides.len() == 2 { 0 } else { 1 }, "{sides:?}");
             (sides.len(), above != (0, 0))

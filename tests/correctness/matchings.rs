@@ -86,7 +86,7 @@ fn counted(
 fn gaps(seed: u64, clusters: bool) -> [f64; 3] {
     let (machine, problem, demand) = random(seed, clusters);
     let floor = floor(&machine, &demand);
-    let ports = machine.ports as usize;
+    let ports = machine.ports.rank as usize;
     let weight: u64 = floor.iter().step_by(ports).sum();
     let fewest = counted(&machine, &problem, &demand, Some(floor.len()));
     let steps = floor.len().div_ceil(ports) as u64;

@@ -57,7 +57,7 @@ fn node_radix_delivers_as_claimed_at_every_setting() {
     sizes.collect::<Vec<_>>().into_par_iter().for_each(|sizes| {
         for ports in 1..=5 {
             let machine = cluster(&sizes, ports);
-            let lanes = machine.ports.min(*sizes.iter().min().unwrap());
+            let lanes = machine.ports.rank.min(*sizes.iter().min().unwrap());
             for (lanes, base) in
                 (1..=lanes).flat_map(|lanes| (2..=sizes.len()).map(move |base| (lanes, base)))
             {

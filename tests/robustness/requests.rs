@@ -16,8 +16,8 @@ use topocoll::exec::{
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
     AnalysisError, Budget, Collective, Demand, Exchange, Machine, Message, Method, Origin,
-    Parameters, Part, Problem, Progress, Rank, RankClasses, Recorder, Route, Schedule, Shape,
-    Subset, check_counting_work, conflicts, count, count_steps, counting_work, link_totals,
+    Parameters, Part, Ports, Problem, Progress, Rank, RankClasses, Recorder, Route, Schedule,
+    Shape, Subset, check_counting_work, conflicts, count, count_steps, counting_work, link_totals,
     machine, measure, units, verify, write_certificate,
 };
 
@@ -86,7 +86,7 @@ fn invalid_router_settings_are_refused() {
     let refused = Pattern::new(&torus, "uniform:0.1", 100, 0, None, MEMORY).unwrap_err();
     assert!(refused.to_string().starts_with("flit_bytes=0: "), "{refused}");
     let mut many = torus.clone();
-    many.ports = u32::MAX;
+    many.ports = Ports::ALL;
     let flit = MODELS.iter().find(|model| model.name == "flit").unwrap();
     let refused = simulate(&Request::new(&traffic, &many, flit, MEMORY)).unwrap_err();
     assert_eq!(refused, AnalysisError::Inputs { inputs: 2 * (4 + u64::from(u32::MAX)), most: 128 });

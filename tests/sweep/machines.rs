@@ -1,6 +1,7 @@
 //! The machines of the sweep.
 
 use common::{BETWEEN_RANKS, drawn_graphs, machines_and_ports, set_values, with_ports};
+use topocoll::units::parse_ports;
 use topocoll::{Machine, machine};
 
 use crate::walk::hash;
@@ -19,6 +20,24 @@ const MORE: [&str; 10] = [
     "dragonfly:1,2,1*3",
 ];
 
+/// Ports of a rank, and others of its node.
+const OWN_NODE_PORTS: [(&str, &str); 14] = [
+    ("cluster:2x4", "all"),
+    ("cluster:3x4", "2,9"),
+    ("cluster:2,3,1", "1,3"),
+    ("cluster:2,3,1", "all"),
+    ("cluster:4*2", "1,2"),
+    ("cluster:5x4", "4,1"),
+    ("cluster:5x4", "2,5"),
+    ("cluster:6x3", "all,4"),
+    ("cluster:9x8", "1,all"),
+    ("torus:4x4*2", "3,8"),
+    ("torus:4x4*2", "1,all"),
+    ("mesh:4x2*2,1,1,3,1,2,1,1", "2,3"),
+    ("fat-tree:2,3,3/2*2", "all,2"),
+    ("dragonfly:1,2,1*3", "2,6"),
+];
+
 /// Every machine file, shapes with corners, networks with failures, and random graphs.
 pub(crate) fn chosen() -> Vec<Box<dyn FnOnce() -> Machine + Send>> {
     let mut machines = machines_and_ports();
@@ -30,6 +49,9 @@ pub(crate) fn chosen() -> Vec<Box<dyn FnOnce() -> Machine + Send>> {
     machines.extend(MORE.map(|text| with_ports(text, 1)));
     for text in BETWEEN_RANKS {
         machines.extend([1, 2, 5].map(|ports| with_ports(text, ports)));
+    }
+    for (text, ports) in OWN_NODE_PORTS {
+        machines.push(with_ports(text, parse_ports(ports).unwrap()));
     }
     // With as many ports as links everywhere except at a corner, which is then the bottleneck.
     for (text, ports) in [("mesh:3x3", 4), ("mesh:1x5", 2), ("grid:3~x2", 3)] {

@@ -187,22 +187,28 @@ impl<'r> Request<'r> {
         blocks.into() * u128::from(self.problem.block_bytes)
     }
 
-    /// Messages that each rank may send in a step if all ranks send to other nodes at once: the
-    /// ports, divided among the ranks of the largest node.
+    /// Messages that each rank may send in a step if all of them may be for other nodes: the ports
+    /// of a rank, and not more than its share of its node's. A node with a port for each message to
+    /// other nodes does not limit its ranks.
     ///
     /// # Errors
-    /// The largest node has more ranks than ports.
+    /// A node has more ranks than ports.
     pub fn ports_per_rank(&self) -> Result<u32, NotApplicable> {
-        let ports = self.problem.ports;
-        match self.topology.shape() {
-            Shape::Clustered(clusters) if clusters.nodes() > 1 => {
-                match ports / clusters.largest() {
-                    0 => Err(NotApplicable::NodePorts { size: clusters.largest(), ports }),
-                    ports => Ok(ports),
-                }
-            }
-            _ => Ok(ports),
+        let Problem { ranks, ports, node_ports, .. } = self.problem;
+        let Shape::Clustered(clusters) = self.topology.shape() else { return Ok(ports) };
+        let limited = |size: &u32| u64::from(*size) * u64::from(ranks - size) > node_ports.into();
+        let largest = clusters.groups().map(|(.., size)| size).filter(limited).max();
+        match largest.map(|size| (size, node_ports / size)) {
+            None => Ok(ports),
+            Some((size, 0)) => Err(NotApplicable::NodePorts { size, ports: node_ports }),
+            Some((_, share)) => Ok(ports.min(share)),
         }
+    }
+
+    /// Messages that one rank may send to other nodes in a step for its whole node.
+    #[must_use]
+    pub fn carrier_ports(&self) -> u32 {
+        self.problem.ports.min(self.problem.node_ports)
     }
 }
 

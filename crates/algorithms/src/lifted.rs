@@ -116,7 +116,7 @@ impl<'r> Between<'r> {
     /// that sends each of them once: straight to its destination, in a message of its own.
     pub(crate) fn straight(&self) -> Result<Option<Solution>, NotApplicable> {
         let size = u64::from(self.size);
-        let solution = self.solve(size * size, self.request.problem.ports)?;
+        let solution = self.solve(size * size, self.request.carrier_ports())?;
         let (rule, others) = (solution.schedule.rule(), u64::from(self.clusters.nodes()) - 1);
         let classes = rule.classes();
         let too_large = Row::check(self.clusters).err();
@@ -145,17 +145,17 @@ impl<'r> Between<'r> {
 
     /// The lifted schedule.
     pub(crate) fn lifted(&self) -> Result<Solution, NotApplicable> {
-        let (values, ports, size) = (self.values, self.request.problem.ports, self.size);
+        let (values, ports, size) = (self.values, self.request.problem.both_ports(), self.size);
         let divides = |lanes: &u32| size % lanes == 0;
         let lanes = match values.number("lanes", 1, size.into())?.map(|lanes| lanes as u32) {
-            None => (1..=size.min(ports)).rev().find(divides).unwrap_or(1),
+            None => (1..=size.min(ports.node)).rev().find(divides).unwrap_or(1),
             Some(lanes) if divides(&lanes) => lanes,
             Some(_) => {
                 let rule = format!("a divisor of the {size} ranks of a node");
                 return Err(values.refused("lanes", rule));
             }
         };
-        let fewest = lanes.div_ceil(ports);
+        let fewest = lanes.div_ceil(ports.node);
         let turns = values.number(TURNS.name, fewest.into(), lanes.into())?;
         let at_once = lanes.div_ceil(turns.map_or(fewest, |turns| turns as u32));
         let turns = lanes.div_ceil(at_once);
@@ -164,7 +164,7 @@ impl<'r> Between<'r> {
             Collective::AllGather => 1,
         };
         let blocks = u64::from(size / lanes) * u64::from(unit);
-        let between = self.solve(blocks, ports / at_once)?;
+        let between = self.solve(blocks, ports.rank.min(ports.node / at_once))?;
         let rule = Lifted::new(self, between.schedule.clone(), lanes, at_once)?;
         let inside = rule.inside(self.request.problem.block_bytes);
         let claims = self.claims(inside, &between.claims, turns, at_once);
@@ -212,7 +212,7 @@ impl<'r> Between<'r> {
 /// carrier for each node, or all ranks, together or in turn.
 pub(crate) fn candidates(request: &Request<'_>) -> Vec<Parameters> {
     let Ok(clusters) = request.clusters() else { return Vec::new() };
-    let (network, size, ports) = (clusters.network(), clusters.largest(), request.problem.ports);
+    let (network, size, ports) = (clusters.network(), clusters.largest(), request.carrier_ports());
     let operation = request.problem.operation;
     // Where nodes are fully connected, other all-to-alls are as short without lifting.
     let better = network.links() > 0 || operation == Collective::AllGather;
@@ -232,7 +232,7 @@ pub(crate) fn candidates(request: &Request<'_>) -> Vec<Parameters> {
             .map(|own| BETWEEN.naming(&algorithm.info().name, &own))
     });
     let carried = [(1, None), (size, None), (size, Some(size))];
-    let some = if ports > 1 { 3 } else { 2 };
+    let some = if request.problem.node_ports > 1 { 3 } else { 2 };
     let carried = named.flat_map(|named| {
         carried[..some].iter().map(move |&(lanes, turns)| {
             let turns = turns.map(|turns| (TURNS.name, turns));

@@ -170,7 +170,7 @@ pub(crate) fn bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> B
     let injected = (bytes as f64 * limits.rank).max(crossing as f64 * limits.node);
     let (steps, bytes) = (startups(others + 1, ports), bytes.div_ceil(ports.into()));
     let timing = &machine.timing;
-    let crossing = crossing.div_ceil(ports.into());
+    let crossing = crossing.div_ceil(problem.node_ports.into());
     let barriers = timing.barrier.seconds(problem.ranks) * steps.saturating_sub(1) as f64;
     let blocks = bytes.max(crossing) as f64 / problem.block_bytes as f64;
     BestBounds {

@@ -146,6 +146,11 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
             );
         }
     }
+    if least_startups(problem, machine) > startups(n, k) {
+        let value = least_startups(problem, machine) as f64;
+        let theorem = "Bruck et al. 1997, Proposition 2.1, between nodes (startups)";
+        add(Measure::Steps, value, theorem.to_owned(), String::new());
+    }
     if let Some(value) = node_ports(problem, machine) {
         add(Measure::Blocks, value, "ports of a node into the others".to_owned(), String::new());
     }
@@ -297,6 +302,16 @@ pub(crate) fn startups(n: u64, k: u64) -> u64 {
     steps
 }
 
+/// The least steps of a schedule: each multiplies the ranks that have a block by at most the ports
+/// of a rank and 1, and the nodes where a rank has it by at most the ports of a node and 1.
+pub(crate) fn least_startups(problem: &Problem, machine: &Machine) -> u64 {
+    let between = match machine.topology.shape() {
+        Shape::Clustered(clusters) => startups(clusters.nodes().into(), problem.node_ports.into()),
+        _ => 0,
+    };
+    startups(problem.ranks.into(), problem.ports.into()).max(between)
+}
+
 /// `log_base n` if it is a whole number.
 fn exact_log(n: u64, base: u64) -> Option<u64> {
     let digits = startups(n, base - 1);
@@ -365,7 +380,8 @@ fn fewest_links(problem: &Problem, machine: &Machine) -> Option<u32> {
         }
         _ => return None,
     };
-    (0 < links && links < problem.ports).then_some(links)
+    let ports = if is_node(machine) { problem.ports } else { problem.node_ports };
+    (0 < links && links < ports).then_some(links)
 }
 
 /// The least load of the busiest link of a graph in an all-to-all: in blocks over the capacity of
@@ -432,7 +448,7 @@ fn capacities(machine: &Machine, of: impl Fn(f64, Capacity) -> (u32, u32)) -> Ve
 /// to the others.
 fn node_ports(problem: &Problem, machine: &Machine) -> Option<f64> {
     let blocks = leaving(problem, machine).filter(|_| !is_node(machine))?;
-    Some(blocks as f64 / f64::from(problem.ports))
+    Some(blocks as f64 / f64::from(problem.node_ports))
 }
 
 /// Seconds in which a rank, and a node, send or receive the bytes that they must.
@@ -475,7 +491,8 @@ pub(crate) fn least_link_bytes(problem: &Problem, machine: &Machine) -> u128 {
     let (b, k) = (u128::from(problem.block_bytes), u128::from(problem.ports));
     let injected = (b * u128::from(problem.ranks - 1)).div_ceil(k);
     let doors = fewest_links(problem, machine).map(u128::from);
-    let doors = doors.into_iter().chain((!is_node(machine)).then_some(k));
+    let of_node = (!is_node(machine)).then_some(problem.node_ports.into());
+    let doors = doors.into_iter().chain(of_node);
     let left = leaving(problem, machine).unwrap_or(0) * b;
     let dimensions = match machine.topology.network() {
         Shape::Grid(grid) => grid.sides().len(),

@@ -14,7 +14,7 @@ use topocoll_topology::{Machine, Rank};
 use network::Network;
 pub use network::check_certifiable;
 
-use crate::bounds::startups;
+use crate::bounds::least_startups;
 use crate::counts::check_ranks;
 use crate::error::failed;
 use crate::paths::{MEMBERS_COMPARED, member_of};
@@ -150,13 +150,15 @@ impl<'a> Writer<'a> {
             .collect();
         // The name of a schedule from a file can be any text.
         let algorithm = format!("{}{settings}", schedule.origin.algorithm);
+        let node_ports = problem.own_node_ports(&*network.machine.topology);
+        let node_ports = node_ports.map_or(String::new(), |ports| format!("node_ports {ports}\n"));
         let pieces: Vec<_> =
             self.cuts.windows(2).map(|cut| (cut[1] - cut[0]).to_string()).collect();
         format!(
             "topocoll certificate 1\n\
              {}operation {}\n\
              ports {}\n\
-             block {}\n\
+             {}block {}\n\
              algorithm {}\n\
              ranks {} by {}\n\
              slots {}\n\
@@ -168,6 +170,7 @@ impl<'a> Writer<'a> {
             network.lines,
             problem.operation,
             problem.ports,
+            node_ports,
             problem.block_bytes,
             algorithm.escape_default(),
             sides.join("x"),
@@ -185,7 +188,7 @@ impl<'a> Writer<'a> {
             counts.contention_free_steps,
             counts.port_violations,
             counts.inter_node_steps,
-            startups(problem.ranks.into(), problem.ports.into()),
+            least_startups(problem, network.machine),
             network.least_link_bytes,
         )
     }

@@ -271,7 +271,8 @@ pub fn counting_work(schedule: &Schedule, machine: &Machine, demand: Option<&Dem
     // The ranks of a node share its ports.
     let per_rank = match machine.ranks() / machine.topology.nodes() {
         size if size > 1 && machine.topology.link_numbers() > 0 => {
-            ports + ports * segments / u128::from(size)
+            let of_node = u128::from(schedule.problem.node_ports).div_ceil(size.into());
+            ports + ports.min(of_node) * segments
         }
         _ => ports * segments,
     };
@@ -562,7 +563,7 @@ impl<'a> Reader<'a> {
                 for (messages, bytes) in messages.into_iter().zip(bytes) {
                     out.inter_node = out.inter_node.max(messages);
                     out.port_violations +=
-                        self.nodes_per_class() * u64::from(messages > problem.ports);
+                        self.nodes_per_class() * u64::from(messages > problem.node_ports);
                     out.charges.node(rates, bytes);
                 }
             }

@@ -43,7 +43,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
 use topocoll_schedule::{Schedule, Step};
-use topocoll_topology::{Machine, Rank, Topology};
+use topocoll_topology::{Machine, Ports, Rank, Topology};
 
 use crate::AnalysisError;
 use crate::error::failed;
@@ -84,8 +84,8 @@ impl<'a> Source<'a> {
 pub struct Target<'a> {
     /// The topology of the machine.
     pub topology: &'a dyn Topology,
-    /// Messages a rank may send, and receive, in a step, if the file does not say.
-    pub ports: u32,
+    /// Messages a rank, and a node, may send, and receive, in a step, if the file does not say.
+    pub ports: Ports,
     /// The most bytes of memory.
     pub memory: u128,
     /// Called with the numbers of bytes read.

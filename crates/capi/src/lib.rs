@@ -230,7 +230,7 @@ pub unsafe extern "C" fn topocoll_plan_new(
             algorithm,
             parameters,
             block_bytes,
-            ports,
+            ports: [ports, 0],
             rank,
             ranks: None,
             in_place: false,

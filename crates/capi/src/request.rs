@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use topocoll::exec::Plan;
 use topocoll::{
-    Collective, Exchange, Machine, Parameters, Problem, Rank, Setting, Subset, machine,
+    Collective, Exchange, Machine, Parameters, Ports, Problem, Rank, Setting, Subset, machine,
 };
 
 use crate::{Refused, Status, argument, guarded, refused, text};
@@ -29,7 +29,7 @@ pub struct Request {
     pub parameters: *const c_char,
     /// Bytes of a block, for the choice; exchanges may have others.
     pub block_bytes: u64,
-    /// Ports of a rank, or 0.
+    /// Ports of a rank, and of a node where `node_ports` is 0; or 0.
     pub ports: u32,
     /// The rank, as the machine numbers it.
     pub rank: u32,
@@ -44,7 +44,14 @@ pub struct Request {
     pub message: *mut c_char,
     /// Its bytes; a longer message is cut.
     pub message_bytes: u64,
+    /// Ports of a node of several ranks to and from other nodes, or 0 for those of a rank.
+    pub node_ports: u32,
+    /// 0.
+    pub reserved: u32,
 }
+
+/// The size of a request before `node_ports`.
+const WITHOUT_NODE_PORTS: u64 = std::mem::offset_of!(Request, node_ports) as u64;
 
 /// One rank's plan.
 #[derive(Debug)]
@@ -64,7 +71,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) algorithm: Option<&'a str>,
     pub(crate) parameters: Option<&'a str>,
     pub(crate) block_bytes: u64,
-    pub(crate) ports: u32,
+    /// Of a rank and of a node, each 0 for the other or the machine's own.
+    pub(crate) ports: [u32; 2],
     pub(crate) rank: u32,
     pub(crate) ranks: Option<Vec<Rank>>,
     pub(crate) in_place: bool,
@@ -119,8 +127,11 @@ impl Wanted<'_> {
 
     fn machine(&self, name: &str) -> Result<Machine, Refused> {
         let mut machine = machine(name).map_err(refused)?;
-        if self.ports > 0 {
-            machine.set_ports(self.ports);
+        match self.ports {
+            [0, 0] => {}
+            [0, node] => machine.set_ports(Ports { node, ..machine.ports }),
+            [rank, 0] => machine.set_ports(rank),
+            [rank, node] => machine.set_ports(Ports { rank, node }),
         }
         if let Some(timing) = self.timing {
             let other = topocoll::machine(timing).map_err(refused)?;
@@ -169,14 +180,19 @@ pub unsafe extern "C" fn topocoll_plan_make(
         // only its size is read first.
         unsafe { out.write(ptr::null_mut()) };
         let size = unsafe { (&raw const (*request).size).read() };
-        if size != size_of::<Request>() as u64 {
-            let needed = size_of::<Request>();
+        let needed = size_of::<Request>() as u64;
+        if size != needed && size != WITHOUT_NODE_PORTS {
             return Err(argument(&format!(
                 "`size` of the request is {size}, and must be {needed}"
             )));
         }
-        // SAFETY: of this size.
-        let request = unsafe { *request };
+        // SAFETY: of this size, and all zero is a request.
+        let request = unsafe {
+            let mut whole = std::mem::zeroed::<Request>();
+            let bytes = (&raw mut whole).cast::<u8>();
+            ptr::copy_nonoverlapping(request.cast::<u8>(), bytes, size as usize);
+            whole
+        };
         room = (request.message, request.message_bytes);
         // SAFETY: the caller's promise.
         let wanted = unsafe {
@@ -191,7 +207,7 @@ pub unsafe extern "C" fn topocoll_plan_make(
                 algorithm: text(request.algorithm)?,
                 parameters: text(request.parameters)?,
                 block_bytes: request.block_bytes,
-                ports: request.ports,
+                ports: [request.ports, request.node_ports],
                 rank: request.rank,
                 ranks,
                 in_place: request.in_place != 0,

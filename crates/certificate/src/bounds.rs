@@ -25,18 +25,18 @@ impl Bounds {
         let n = u128::from(certificate.radix.ranks());
         let k = u128::from(certificate.ports);
         // A rank needs a block of each rank. A step multiplies the ranks that have a block by at
-        // most k + 1.
-        let (mut steps, mut reached) = (0, 1u128);
-        while reached < n {
-            reached = reached.saturating_mul(k + 1);
-            steps += 1;
+        // most k + 1, and the nodes where one has it likewise.
+        let of_node = u128::from(certificate.node_ports);
+        let mut steps = doublings(n, k);
+        if certificate.machine.nodes.is_some() {
+            steps = steps.max(doublings(certificate.machine.network.nodes().into(), of_node));
         }
         let needs = Needs { n, block: certificate.block.into(), gathers: certificate.gathers };
         let groups = certificate.machine.groups();
         // A rank receives them through its ports, and so does a node.
         let mut bytes = needs.of(1).div_ceil(k);
         if certificate.machine.nodes.is_some() {
-            let through = |group: &Group| needs.of(group.size.into()).div_ceil(k);
+            let through = |group: &Group| needs.of(group.size.into()).div_ceil(of_node);
             bytes = groups.iter().map(through).fold(bytes, u128::max);
         }
         let exchanged = (!certificate.gathers).then_some([n, k, needs.block]);
@@ -89,6 +89,16 @@ impl Bounds {
         }
         Ok(())
     }
+}
+
+/// The steps after which `all` are reached, if each step multiplies those reached by `ports` + 1.
+fn doublings(all: u128, ports: u128) -> u64 {
+    let (mut steps, mut reached) = (0, 1u128);
+    while reached < all {
+        reached = reached.saturating_mul(ports + 1);
+        steps += 1;
+    }
+    steps
 }
 
 /// The bytes that a set of ranks needs from the others.

@@ -326,7 +326,8 @@ fn bytes(certificate: &Certificate, slots: &Slots) -> Option<u128> {
 /// Counts messages against ports: by rank, and where nodes hold several ranks by node to and from
 /// other nodes.
 struct Ports {
-    ports: u64,
+    of_rank: u64,
+    of_node: u64,
     over: u128,
     /// By node counted, messages out and in; empty if each rank is a node.
     crossing: Vec<(u64, u64)>,
@@ -338,7 +339,8 @@ impl Ports {
     fn new(certificate: &Certificate, nodes: u32) -> Self {
         let counted = if certificate.machine.nodes.is_some() { nodes } else { 0 };
         let crossing = vec![(0, 0); counted as usize];
-        Self { ports: certificate.ports, over: 0, crossing, used: Vec::new() }
+        let (of_rank, of_node) = (certificate.ports, certificate.node_ports);
+        Self { of_rank, of_node, over: 0, crossing, used: Vec::new() }
     }
 
     /// Adds a number of messages from one node to another, at their places among those counted.
@@ -355,7 +357,7 @@ impl Ports {
     /// Adds a step that `ranks` ranks have in common.
     fn ranks(&mut self, ranks: u128, does: &Step) {
         for messages in [does.sends.len(), does.receives.len()] {
-            self.over += if messages as u64 > self.ports { ranks } else { 0 };
+            self.over += if messages as u64 > self.of_rank { ranks } else { 0 };
         }
     }
 
@@ -365,7 +367,7 @@ impl Ports {
         let (mut over, crosses) = (std::mem::take(&mut self.over), !self.used.is_empty());
         for node in self.used.drain(..) {
             let (out, into) = std::mem::take(&mut self.crossing[node as usize]);
-            let exceeded = u128::from(out > self.ports) + u128::from(into > self.ports);
+            let exceeded = u128::from(out > self.of_node) + u128::from(into > self.of_node);
             over += exceeded * u128::from(nodes);
         }
         (over, crosses)

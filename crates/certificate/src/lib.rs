@@ -47,6 +47,7 @@
 //! operation alltoall              or: allgather
 //! ports 1                         messages sent, and received, in a step: by a rank, and where
 //!                                 nodes hold several ranks by a node from and to others
+//! node_ports 8                    those of a node, if not the same
 //! block 1024                      bytes
 //! algorithm suh-shin ways=one     name and parameters; not checked
 //! ranks 16x16 by 4x4              sides of the mixed radix, and periods; 4+2x8 by 1x1: a turn
@@ -80,7 +81,8 @@
 //! node) mod c, counted from 0.
 //!
 //! # Bounds
-//! A rank and a node must receive what they need through their ports; the links of a node, those
+//! A rank and a node must receive what they need through their ports, and blocks spread from rank to
+//! rank and from node to node by them; the links of a node, those
 //! across the middle of a grid's side, and the diameter give bounds too. The steps in which a block
 //! moves, each with its port, fix where it ends: that bounds the bytes of an all-to-all in as many
 //! steps (`bounds.rs`). On a graph, lengths of links
@@ -147,8 +149,10 @@ pub struct Proved {
     pub ranks: u32,
     /// `alltoall` or `allgather`.
     pub operation: String,
-    /// Messages that a rank, and a node to and from others, sends and receives in a step.
+    /// Messages that a rank sends and receives in a step.
     pub ports: u64,
+    /// Messages that a node sends to others, and receives from them, in a step.
+    pub node_ports: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
     /// The algorithm named in the certificate, which is not checked.
@@ -199,6 +203,7 @@ pub fn check(text: &[u8]) -> Result<Proved, Fault> {
         ranks: certificate.radix.ranks(),
         operation: if certificate.gathers { "allgather" } else { "alltoall" }.to_owned(),
         ports: certificate.ports,
+        node_ports: certificate.node_ports,
         block_bytes: certificate.pieces.iter().sum(),
         algorithm: certificate.algorithm,
         classes: certificate.radix.classes(),

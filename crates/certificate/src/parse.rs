@@ -28,6 +28,8 @@ pub(crate) struct Certificate {
     pub(crate) machine: Machine,
     pub(crate) gathers: bool,
     pub(crate) ports: u64,
+    /// Of a node.
+    pub(crate) node_ports: u64,
     pub(crate) block: u64,
     pub(crate) algorithm: String,
     pub(crate) radix: Radix,
@@ -226,6 +228,16 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
     if ports == 0 {
         return Err(line.is("there is at least one port"));
     }
+    let node_ports = match lines.next_if("node_ports") {
+        None => ports,
+        Some((line, _)) if machine.nodes.is_none() => {
+            return Err(line.is("only nodes of several ranks have ports of their own"));
+        }
+        Some((line, text)) => line.number(text)?,
+    };
+    if node_ports == 0 {
+        return Err(line.is("there is at least one port"));
+    }
     let (line, text) = lines.next("block", "the bytes of a block are to be listed here")?;
     let block: u64 = line.number(text)?;
     let (_, text) = lines.next("algorithm", "the algorithm is to be named here")?;
@@ -280,6 +292,7 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
         machine,
         gathers,
         ports,
+        node_ports,
         block,
         algorithm,
         radix,

@@ -11,7 +11,7 @@ use clap::{
 };
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
-use topocoll::{Collective, Injection, Setting};
+use topocoll::{Collective, Injection, Ports, Setting};
 
 use crate::completion;
 use crate::error::{say, set_colour};
@@ -487,10 +487,10 @@ pub(crate) struct Options {
     /// Bytes of a block, such as 64, 4KiB or 1MiB [default: 1KiB]
     #[arg(long, value_parser = block, allow_hyphen_values = true)]
     pub(crate) block: Option<u64>,
-    /// Messages a rank may send, and receive, in one step; on a cluster, also the inter-node
-    /// messages of a node [default: the machine's]
-    #[arg(long, value_parser = ports, allow_hyphen_values = true)]
-    pub(crate) ports: Option<u32>,
+    /// Messages a rank, or a rank and a node, may send, and receive, in one step, such as 8 or 1,8 or
+    /// all; a node's are its inter-node messages [default: the machine's]
+    #[arg(long, value_name = "RANK[,NODE]", value_parser = ports, allow_hyphen_values = true)]
+    pub(crate) ports: Option<Ports>,
     /// Timing values of another machine
     #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(completion::timings))]
     pub(crate) timing: Option<String>,

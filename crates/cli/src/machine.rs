@@ -10,7 +10,7 @@ use topocoll::formats::{self, ReadError, Target};
 use topocoll::text::printable;
 use topocoll::{
     Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Machine, Parameters,
-    PerClass, Problem, Schedule, Setting, Subset, Timing, Topology,
+    PerClass, Ports, Problem, Schedule, Setting, Shape, Subset, Timing, Topology,
 };
 
 use crate::args::{Options, Subject};
@@ -28,14 +28,7 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
     let mut machine = topocoll::machine(name)?;
     if let Some(ports) = options.ports {
         machine.set_ports(ports);
-        if machine.ports < ports {
-            let others = machine.ranks() - 1;
-            say(&format!(
-                "note: --ports {ports} is reduced to {}: a rank has {others} peer{}",
-                machine.ports,
-                if others == 1 { "" } else { "s" }
-            ));
-        }
+        say_reduced(&machine, ports);
         warn_of_shared_links(&machine);
     }
     match options.timing.as_deref() {
@@ -71,9 +64,28 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
     Ok(machine)
 }
 
+/// Says which of the given numbers of ports are more than a rank or a node can use.
+fn say_reduced(machine: &Machine, given: Ports) {
+    let (granted, others) = (machine.ports, machine.ranks() - 1);
+    let single = !matches!(machine.topology.shape(), Shape::Clustered(_));
+    let less = |given: u32, granted: u32| granted < given && given != u32::MAX;
+    let mut why = Vec::new();
+    if given.rank > others && given.rank != u32::MAX {
+        why.push(format!("a rank has {others} peer{}", if others == 1 { "" } else { "s" }));
+    }
+    if single && given.rank != given.node {
+        why.push("a node has one rank".to_owned());
+    } else if !single && less(given.node, granted.node) && granted.node != granted.rank {
+        why.push(format!("a node has {} messages for other nodes", granted.node));
+    }
+    if !why.is_empty() {
+        say(&format!("note: --ports {given} is reduced to {granted}: {}", why.join(", and ")));
+    }
+}
+
 /// Warns of more ports than a node has links: `--ports` counts messages, not links.
 fn warn_of_shared_links(machine: &Machine) {
-    let (topology, ports) = (&machine.topology, machine.ports);
+    let (topology, ports) = (&machine.topology, machine.ports.node);
     let links = topology.most_links_out();
     if links > 0 && u64::from(ports) > links {
         let each = topology.links() == links * u64::from(topology.nodes());
@@ -107,7 +119,7 @@ pub(crate) fn schedule(
     if let Some(path) = &subject.schedule {
         let topology = Arc::clone(&machine.topology);
         let schedule = read_schedule(machine, options, path, &*topology)?;
-        machine.ports = schedule.problem.ports;
+        machine.set_ports(schedule.problem.both_ports());
         return Ok(schedule);
     }
     let exchange = Exchange::new(machine, &problem(machine, options)?)?;
@@ -187,7 +199,9 @@ pub(crate) fn read_whole(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
 /// Checks that the header of a schedule file agrees with the options. A header may raise the
 /// default port of a short form, but not the ports of a machine file.
 fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> anyhow::Result<()> {
-    let Problem { operation, ports, block_bytes, .. } = schedule.problem;
+    let Problem { operation, block_bytes, .. } = schedule.problem;
+    let (ports, granted) = (schedule.problem.both_ports(), machine.ports);
+    let at_most = |a: Ports, b: Ports| a.rank <= b.rank && a.node <= b.node;
     if !schedule.rule().names_blocks() {
         anyhow::ensure!(
             options.op.is_none() && options.block.is_none(),
@@ -205,16 +219,14 @@ fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> an
         "the schedule has blocks of {block_bytes} bytes, not --block {block}"
     );
     anyhow::ensure!(
-        options.ports.is_none() || machine.ports <= ports,
-        "the schedule and its bounds are for --ports {ports}, not --ports {}",
-        machine.ports
+        options.ports.is_none() || at_most(granted, ports),
+        "the schedule and its bounds are for --ports {ports}, not --ports {granted}"
     );
     let stated = options.ports.is_some() || !machine.sources.is_empty();
     anyhow::ensure!(
-        !stated || ports <= machine.ports,
-        "the schedule uses {ports} ports, and {} has {}",
-        machine.name,
-        machine.ports
+        !stated || at_most(ports, granted),
+        "the schedule uses {ports} ports, and {} has {granted}",
+        machine.name
     );
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Parsers of option values.
 
 use indicatif::HumanCount;
-use topocoll::units::{parse_bytes, parse_seconds_per_byte};
-use topocoll::{Injection, Rank, Setting};
+use topocoll::units::{parse_bytes, parse_ports, parse_seconds_per_byte};
+use topocoll::{Injection, Ports, Rank, Setting};
 
 /// Ranks of a machine in their order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,12 +70,8 @@ pub(crate) fn note_on_sizes(text: &str) -> Option<String> {
     })
 }
 
-pub(crate) fn ports(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(0) => Err("a rank needs at least one port to send and receive".to_owned()),
-        Ok(ports) => Ok(ports),
-        Err(_) => Err(format!("not a whole number from 1 to {}", u32::MAX)),
-    }
+pub(crate) fn ports(text: &str) -> Result<Ports, String> {
+    parse_ports(text).map_err(|e| e.message)
 }
 
 pub(crate) fn count(text: &str) -> Result<usize, String> {
@@ -353,7 +349,8 @@ mod tests {
 
     #[test]
     fn numbers_end_where_they_say() {
-        assert_eq!(ports("4294967295"), Ok(u32::MAX));
+        assert_eq!(ports("4294967295"), Ok(Ports::ALL));
+        assert_eq!(ports("1,all"), Ok(Ports { rank: 1, node: u32::MAX }));
         assert!(ports("4294967296").unwrap_err().contains("4294967295"));
         assert_eq!(count("1000000"), Ok(1_000_000));
         assert!(count("1000001").unwrap_err().contains("1000000"));

@@ -42,6 +42,8 @@ pub(crate) struct Data {
     particulars: Vec<String>,
     ranks: u32,
     ports: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_ports: Option<u32>,
     operation: &'static str,
     block_bytes: u64,
     timing: Vec<[String; 2]>,
@@ -194,6 +196,7 @@ pub(crate) fn gather(
         particulars: particulars(machine),
         ranks: problem.ranks,
         ports: problem.ports,
+        node_ports: problem.own_node_ports(&*machine.topology),
         operation: problem.operation.name(),
         block_bytes: problem.block_bytes,
         timing: timing(machine),

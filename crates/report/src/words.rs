@@ -36,13 +36,22 @@ pub fn on(machine: &Machine, problem: &Problem) -> String {
     let said = topology == machine.name || machine.name.starts_with(&format!("{topology} of "));
     let named = if said { machine.name.clone() } else { format!("{} ({topology})", machine.name) };
     format!(
-        "on {named}: {}{} rank{}, {} port{}",
+        "on {named}: {}{} rank{}, {}",
         nodes(machine),
         problem.ranks,
         plural(problem.ranks as usize),
-        problem.ports,
-        plural(problem.ports as usize),
+        ports_of(problem.ports, problem.own_node_ports(&*machine.topology)),
     )
+}
+
+/// `2 ports`, or `7 ports a rank and 16 a node` where a node's differ.
+pub fn ports_of<N: Copy + Into<u64>>(ports: N, of_node: Option<N>) -> String {
+    let (ports, of_node) = (ports.into(), of_node.map(Into::into));
+    let word = if ports == 1 { "port" } else { "ports" };
+    match of_node {
+        None => format!("{ports} {word}"),
+        Some(of_node) => format!("{ports} {word} a rank and {of_node} a node"),
+    }
 }
 
 /// The nodes of a cluster: `20 nodes: 19 x 48 + 1 x 47 = `.

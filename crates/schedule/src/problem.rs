@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use topocoll_topology::Rank;
+use topocoll_topology::{Ports, Rank, Shape, Topology};
 
 use crate::ScheduleError;
 
@@ -86,31 +86,52 @@ pub struct Problem {
     pub ranks: u32,
     /// Messages a rank may send, and receive, in one step, `k` in the papers.
     pub ports: u32,
+    /// Messages a node of several ranks may send to, and receive from, other nodes in one step.
+    pub node_ports: u32,
     /// Bytes of one block, `b` or `m` in the papers.
     pub block_bytes: u64,
 }
 
 impl Problem {
-    /// The problem with these numbers. More than `ranks - 1` ports are `ranks - 1`.
+    /// The problem with these numbers; one number of ports is that of a rank and of a node. More
+    /// than `ranks - 1` ports of a rank are `ranks - 1`, and more than `ranks^2 / 4` of a node, the
+    /// most messages between two halves of the ranks, are that.
     ///
     /// # Errors
     /// No ranks or ports, or a block of no bytes or more than [`MAX_BLOCK_BYTES`].
     pub fn new(
         operation: Collective,
         ranks: u32,
-        ports: u32,
+        ports: impl Into<Ports>,
         block_bytes: u64,
     ) -> Result<Self, ScheduleError> {
         if ranks == 0 {
             return Err(ScheduleError::NoRanks);
         }
-        if ports == 0 {
+        let Ports { rank, node } = ports.into();
+        if rank == 0 || node == 0 {
             return Err(ScheduleError::NoPorts);
         }
         if block_bytes == 0 || block_bytes > MAX_BLOCK_BYTES {
             return Err(ScheduleError::BlockBytes(block_bytes));
         }
-        Ok(Self { operation, ranks, ports: ports.min(ranks - 1).max(1), block_bytes })
+        let most = u64::from(ranks).pow(2) / 4;
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let (ports, node_ports) = (rank.min(ranks - 1).max(1), node.min(most).max(1));
+        Ok(Self { operation, ranks, ports, node_ports, block_bytes })
+    }
+
+    /// The ports of a rank and of a node.
+    #[must_use]
+    pub fn both_ports(&self) -> Ports {
+        Ports { rank: self.ports, node: self.node_ports }
+    }
+
+    /// The ports of a node, where nodes hold several ranks and have other ports than these.
+    #[must_use]
+    pub fn own_node_ports(&self, topology: &dyn Topology) -> Option<u32> {
+        let several = matches!(topology.shape(), Shape::Clustered(_)) && topology.nodes() > 1;
+        (several && self.node_ports != self.ports).then_some(self.node_ports)
     }
 
     /// The number of blocks that a rank has at the start.

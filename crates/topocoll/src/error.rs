@@ -3,8 +3,8 @@ use topocoll_analysis::AnalysisError;
 use topocoll_analysis::formats::ReadError;
 use topocoll_exec::{ExecError, PlanError};
 use topocoll_schedule::ScheduleError;
-use topocoll_topology::TopologyError;
 use topocoll_topology::spec::SpecError;
+use topocoll_topology::{Ports, TopologyError};
 
 use crate::tune::TuneError;
 
@@ -68,11 +68,12 @@ pub enum Error {
     },
     /// A schedule of a subset that exceeds ports of the whole machine.
     #[error(
-        "ranks or nodes of the whole machine send or receive more messages in a step than they have ports ({ports})"
+        "ranks or nodes of the whole machine send or receive more messages in a step than they have ports ({} of a rank, {} of a node)",
+        ports.rank, ports.node
     )]
     PortsOfWhole {
-        /// The ports of a rank or node.
-        ports: u32,
+        /// The ports of a rank and of a node.
+        ports: Ports,
     },
     /// A failed reading.
     #[error(transparent)]

@@ -111,8 +111,8 @@ impl<'m> Exchange<'m> {
     /// A block of no bytes, or of more than
     /// [`MAX_BLOCK_BYTES`](topocoll_schedule::MAX_BLOCK_BYTES).
     pub fn block_bytes(mut self, bytes: u64) -> Result<Self, Error> {
-        let Problem { operation, ranks, ports, .. } = self.problem;
-        self.problem = Problem::new(operation, ranks, ports, bytes)?;
+        let Problem { operation, ranks, .. } = self.problem;
+        self.problem = Problem::new(operation, ranks, self.problem.both_ports(), bytes)?;
         Ok(self)
     }
 

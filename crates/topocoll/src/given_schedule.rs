@@ -55,8 +55,11 @@ impl Algorithm for GivenSchedule {
             let rule = "the ranks that the schedule is for";
             return Err(NotApplicable::Ranks { rule, ranks: problem.ranks });
         }
-        if problem.ports < own.ports {
-            return Err(NotApplicable::FewPorts { least: own.ports, ports: problem.ports });
+        let [theirs, ours] = [problem, own].map(|of| (of.ports, of.node_ports));
+        for (ports, least) in [(theirs.0, ours.0), (theirs.1, ours.1)] {
+            if ports < least {
+                return Err(NotApplicable::FewPorts { least, ports });
+            }
         }
         let mut claims = self.claims;
         if problem.block_bytes != own.block_bytes {

@@ -97,6 +97,6 @@ pub use topocoll_topology::{
     Barrier, Capacity, Clusters, Coordinates, ENDPOINT_PARAMETERS, Endpoint, EndpointParameter,
     Failure, Fault, FullyConnected, Graph, Grid, INTER_NODE, INTRA_NODE, Injection, Lattice,
     LeastLoad, Link, LinkId, LinkKind, ListedGraph, MAX_DIMENSIONS, Machine, MixedRadix, Order,
-    PerClass, Port, Rank, Route, Segment, Shape, Subset, TOPOLOGIES, Ties, Timing, Topology,
+    PerClass, Port, Ports, Rank, Route, Segment, Shape, Subset, TOPOLOGIES, Ties, Timing, Topology,
     TopologyError, files, spec, text, units,
 };

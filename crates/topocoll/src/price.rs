@@ -3,7 +3,7 @@
 use topocoll_algorithms::{ByLinks, Claims, Solution, StepsOf};
 use topocoll_analysis::{Counts, Measure, Time, bounds, count, count_steps, counting_work};
 use topocoll_schedule::Schedule;
-use topocoll_topology::{INTER_NODE, INTRA_NODE, Machine, PerClass, Timing};
+use topocoll_topology::{INTER_NODE, INTRA_NODE, Machine, PerClass, Ports, Timing};
 
 use crate::Exchange;
 
@@ -154,7 +154,7 @@ impl<'a> Pricing<'a> {
     pub(crate) fn exactly(&self, claims: &Claims) -> Option<Price> {
         let timing = &self.timing;
         // Several messages of a rank share its injection.
-        let alone = self.exchange.problem().ports == 1;
+        let alone = self.exchange.problem().both_ports() == Ports::from(1);
         if !self.exchange.machine().links_are_of_class() {
             return None;
         }

@@ -46,7 +46,7 @@ pub use endpoint::{ENDPOINT_PARAMETERS, Endpoint, EndpointParameter, Order};
 pub use error::TopologyError;
 pub use ids::{Link, LinkId, Port, Rank};
 pub use load::LeastLoad;
-pub use machine::Machine;
+pub use machine::{Machine, Ports};
 pub use radix::{MAX_DIMENSIONS, MixedRadix};
 pub use route::{Route, Segment};
 pub use shape::Shape;

@@ -1,9 +1,45 @@
+use std::fmt;
 use std::sync::Arc;
 
 use crate::{
     Capacity, Clusters, Endpoint, FullyConnected, Injection, LinkId, LinkKind, Shape, Subset, Ties,
     Timing, Topology,
 };
+
+/// Messages that a rank, and a node, may send, and receive, in one step.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Ports {
+    /// Of a rank, for all its messages.
+    pub rank: u32,
+    /// Of a node, for its messages to and from other nodes.
+    pub node: u32,
+}
+
+impl Ports {
+    /// No limit: a rank and a node have a port for each of their messages.
+    pub const ALL: Self = Self { rank: u32::MAX, node: u32::MAX };
+}
+
+/// The same number for a rank and a node.
+impl From<u32> for Ports {
+    fn from(ports: u32) -> Self {
+        Self { rank: ports, node: ports }
+    }
+}
+
+/// As [`parse_ports`](crate::units::parse_ports) reads it.
+impl fmt::Display for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = |ports: u32| match ports {
+            u32::MAX => "all".to_owned(),
+            ports => ports.to_string(),
+        };
+        match self.rank == self.node {
+            true => f.write_str(&one(self.rank)),
+            false => write!(f, "{},{}", one(self.rank), one(self.node)),
+        }
+    }
+}
 
 /// A machine: its topology, the ports it grants, and its timing values.
 #[derive(Clone, Debug)]
@@ -13,9 +49,11 @@ pub struct Machine {
     pub name: String,
     /// Ranks and links.
     pub topology: Arc<dyn Topology>,
-    /// Messages that a rank may send, and receive, in one step; on a cluster also the messages
-    /// that a node may send to, and receive from, other nodes.
-    pub ports: u32,
+    /// Messages of a rank and of a node in one step. Where each rank is a node by itself, both
+    /// numbers are equal.
+    pub ports: Ports,
+    /// The same before they were limited to the messages that ranks and nodes have.
+    pub(crate) given_ports: Ports,
     /// Timing values.
     pub timing: Timing,
     /// How ranks hand messages to the network; the steps model leaves it out.
@@ -31,7 +69,8 @@ impl Machine {
         Self {
             name: topology.short_form(),
             topology,
-            ports: 1,
+            ports: Ports::from(1),
+            given_ports: Ports::from(1),
             timing: Timing::generic(),
             endpoint: Endpoint::default(),
             sources: Vec::new(),
@@ -68,7 +107,7 @@ impl Machine {
         });
         let name = format!("{} of {}", topology.short_form(), self.name);
         let mut machine = Self { name, topology, ..self.clone() };
-        machine.set_ports(self.ports);
+        machine.set_ports(self.given_ports);
         machine
     }
 
@@ -80,7 +119,9 @@ impl Machine {
         if lattice.failures().is_empty() {
             return None;
         }
-        Some(Self { topology: lattice.unbroken(), ..self.clone() })
+        let mut whole = Self { topology: lattice.unbroken(), ..self.clone() };
+        whole.set_ports(self.given_ports);
+        Some(whole)
     }
 
     /// The injection that limits its ranks and its nodes. Where each rank is a node by itself, both
@@ -169,9 +210,31 @@ impl Machine {
         true
     }
 
-    /// Sets the ports, limited to between 1 and `ranks - 1`.
-    pub fn set_ports(&mut self, ports: u32) {
-        self.ports = ports.min(self.ranks() - 1).max(1);
+    /// The ports of a node, where they are not as many as those of a rank.
+    #[must_use]
+    pub fn own_node_ports(&self) -> Option<u32> {
+        (self.ports.node != self.ports.rank).then_some(self.ports.node)
+    }
+
+    /// Sets the ports of a rank, limited to between 1 and `ranks - 1`, and of a node, limited to
+    /// between 1 and the most messages that its ranks have for others. Where each rank is a node by
+    /// itself, both limit the rank.
+    pub fn set_ports(&mut self, ports: impl Into<Ports>) {
+        self.given_ports = ports.into();
+        let Ports { rank, node } = self.given_ports;
+        let ranks = self.ranks();
+        let rank = rank.min(ranks - 1).max(1);
+        self.ports = match self.topology.shape() {
+            Shape::Clustered(clusters) if clusters.nodes() > 1 => {
+                let outside =
+                    |(.., size): (u32, u32, u32)| u64::from(size) * u64::from(ranks - size);
+                let most = clusters.groups().map(outside).max().unwrap_or(1);
+                let most = u32::try_from(most).unwrap_or(u32::MAX);
+                Ports { rank, node: node.min(most).max(1) }
+            }
+            Shape::Clustered(_) => Ports::from(rank),
+            _ => Ports::from(rank.min(node).max(1)),
+        };
     }
 }
 
@@ -185,8 +248,27 @@ mod tests {
         for (ranks, ports, granted) in [(5, 3, 3), (5, 4, 4), (5, 9, 4), (5, 0, 1), (1, 9, 1)] {
             let mut machine = Machine::of(Arc::new(FullyConnected::new(ranks).unwrap()));
             machine.set_ports(ports);
-            assert_eq!(machine.ports, granted, "{ports} of {ranks} ranks");
+            assert_eq!(machine.ports, Ports::from(granted), "{ports} of {ranks} ranks");
         }
+    }
+
+    #[test]
+    fn ports_of_a_node_are_at_most_its_messages() {
+        for (sizes, given, rank, node) in [
+            (&[(2, 4)][..], Ports::from(16), 7, 16),
+            (&[(2, 4)], Ports::ALL, 7, 16),
+            (&[(1, 4), (1, 1)], Ports::ALL, 4, 4),
+            (&[(2, 4)], Ports { rank: 1, node: 9 }, 1, 9),
+            (&[(2, 4)], Ports { rank: 9, node: 1 }, 7, 1),
+            (&[(1, 4)], Ports { rank: 2, node: 9 }, 2, 2),
+        ] {
+            let mut machine = Machine::of(Arc::new(Clusters::new(sizes).unwrap()));
+            machine.set_ports(given);
+            assert_eq!(machine.ports, Ports { rank, node }, "{given:?} of {sizes:?}");
+        }
+        let mut machine = Machine::of(Arc::new(FullyConnected::new(5).unwrap()));
+        machine.set_ports(Ports { rank: 3, node: 2 });
+        assert_eq!(machine.ports, Ports::from(2));
     }
 
     #[test]

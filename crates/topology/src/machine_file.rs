@@ -12,9 +12,11 @@ use toml::{Spanned, Value};
 use crate::graph_file::{Listing, Values};
 use crate::spec::{Faults, NodesOn, SpecError, ranks_of_nodes};
 use crate::text::printable;
-use crate::units::{UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
+use crate::units::{
+    UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds, port_count,
+};
 use crate::{
-    Barrier, Endpoint, Graph, Injection, Machine, PerClass, Shape, Ties, Timing, Topology,
+    Barrier, Endpoint, Graph, Injection, Machine, PerClass, Ports, Shape, Ties, Timing, Topology,
 };
 
 /// A machine file: every value has a source.
@@ -30,7 +32,7 @@ struct File {
     ties: Option<Entry<Ties>>,
     absent: Option<Entry<Vec<Spanned<String>>>>,
     broken: Option<Entry<Vec<Spanned<String>>>>,
-    ports: Entry<i64>,
+    ports: PortsEntry,
     timing: TimingTable,
     #[serde(default)]
     endpoint: BTreeMap<String, Entry<Value>>,
@@ -77,6 +79,37 @@ struct TimingTable {
 struct Entry<T> {
     value: Spanned<T>,
     source: Spanned<String>,
+}
+
+/// One value for a rank and a node, or one for each.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a value and its source, { value = .., source = \"..\" }")]
+struct PortsEntry {
+    value: Option<Spanned<Value>>,
+    rank: Option<Spanned<Value>>,
+    node: Option<Spanned<Value>>,
+    source: Spanned<String>,
+}
+
+impl PortsEntry {
+    fn ports(&self) -> Result<Ports, SpecError> {
+        fn one(value: &Spanned<Value>) -> Result<u32, SpecError> {
+            let text = match value.get_ref() {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            port_count(&text).map_err(|error| at(value, format!("ports is {text}: {error}")))
+        }
+        match (&self.value, &self.rank, &self.node) {
+            (Some(value), None, None) => one(value).map(Ports::from),
+            (None, Some(rank), Some(node)) => Ok(Ports { rank: one(rank)?, node: one(node)? }),
+            _ => Err(at(
+                &self.source,
+                "ports needs a value, or one for a rank and one for a node".to_owned(),
+            )),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -145,17 +178,7 @@ pub fn parse_file_in(folder: &Path, name: &str, text: &str) -> Result<Machine, S
     }
     let topology = topology(folder, &file)?;
     cite("ports", &file.ports.source)?;
-    let ports = (u32::try_from(*file.ports.value.get_ref()).ok().filter(|&ports| ports > 0))
-        .ok_or_else(|| {
-            at(
-                &file.ports.value,
-                format!(
-                    "ports is {}, not a whole number from 1 to {}",
-                    file.ports.value.get_ref(),
-                    u32::MAX
-                ),
-            )
-        })?;
+    let ports = file.ports.ports()?;
 
     let mut per_class =
         |key: &str, entry: &Entry<Value>, parse: fn(&str) -> Result<f64, UnitError>| {
@@ -204,7 +227,7 @@ pub fn parse_file_in(folder: &Path, name: &str, text: &str) -> Result<Machine, S
         };
         endpoint.set(key, &text).map_err(|message| at(&entry.value, message))?;
     }
-    let mut machine = Machine { name, topology, ports, timing, endpoint, sources };
+    let mut machine = Machine { name, timing, endpoint, sources, ..Machine::of(topology) };
     machine.set_ports(ports);
     Ok(machine)
 }

@@ -2,6 +2,8 @@
 
 use bytesize::ByteSize;
 
+use crate::Ports;
+
 /// Why a text is not a quantity.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
@@ -40,6 +42,27 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
         return Err("not a whole number of bytes".to_owned().into());
     }
     Ok(u64::try_from(scaled / scale).unwrap_or(u64::MAX))
+}
+
+/// Reads the ports of a rank and of a node, such as `8,64` or `1,all`; one number is that of both.
+///
+/// # Errors
+/// A text that is not one or two of whole numbers and `all`, or 0.
+pub fn parse_ports(text: &str) -> Result<Ports, UnitError> {
+    match text.split_once(',') {
+        Some((rank, node)) => Ok(Ports { rank: port_count(rank)?, node: port_count(node)? }),
+        None => port_count(text).map(Ports::from),
+    }
+}
+
+/// Reads a number of ports, or `all`.
+pub(crate) fn port_count(text: &str) -> Result<u32, UnitError> {
+    match text.parse() {
+        Ok(0) => Err("a rank needs at least one port to send and receive".to_owned().into()),
+        Ok(ports) => Ok(ports),
+        Err(_) if text == "all" => Ok(u32::MAX),
+        Err(_) => Err(format!("not a whole number from 1 to {}, or all", u32::MAX).into()),
+    }
 }
 
 /// The largest timing value, about eleven days: larger values are taken for typing errors.

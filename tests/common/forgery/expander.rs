@@ -71,6 +71,7 @@ struct Certificate {
     machine: Machine,
     gathers: bool,
     ports: u64,
+    node_ports: u64,
     block: u128,
     radix: Radix,
     periods: Sides,
@@ -164,7 +165,13 @@ fn read(text: &str) -> Result<Certificate, Untrue> {
         _ => return Err("the operation"),
     };
     let ports: u64 = number(next("ports")?)?;
-    let block: u64 = number(next("block")?)?;
+    let line = lines.next();
+    let (node_ports, line) = match after(line, "node_ports") {
+        Ok(text) if machine.several => (number(text)?, lines.next()),
+        _ => (ports, line),
+    };
+    let block: u64 = number(after(line, "block")?)?;
+    let mut next = |word| after(lines.next(), word);
     let algorithm = next("algorithm")?;
     if !algorithm.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return Err("control characters");
@@ -172,7 +179,12 @@ fn read(text: &str) -> Result<Certificate, Untrue> {
     let (sides, periods) = next("ranks")?.split_once(" by ").ok_or("sides and periods")?;
     let (radix, periods) = (radix(sides)?, numbers::<u64>(periods, 'x')?);
     let sides = &radix.sides;
-    if ports == 0 || block == 0 || sides.len() != periods.len() || product(sides)? != ranks {
+    if ports == 0
+        || node_ports == 0
+        || block == 0
+        || sides.len() != periods.len()
+        || product(sides)? != ranks
+    {
         return Err("ports, a block, and a period for each side");
     }
     if sides.iter().zip(&periods).any(|(side, period)| *period == 0 || side % period != 0) {
@@ -241,6 +253,7 @@ fn read(text: &str) -> Result<Certificate, Untrue> {
         machine,
         gathers,
         ports,
+        node_ports,
         block,
         radix,
         periods,
@@ -651,7 +664,8 @@ impl Certificate {
         let sharing = links.values().map(|link| link.0).max().unwrap_or(0);
         let load = links.iter().map(|(&(at, port), link)| self.charged(at, port, link.1));
         let load = load.max().unwrap_or(0);
-        let over = ports.values().filter(|&&messages| messages > self.ports).count();
+        let most = |of: &str| if of == "node" { self.node_ports } else { self.ports };
+        let over = ports.iter().filter(|((of, ..), messages)| **messages > most(of)).count();
         let found = [
             1,
             messages,
@@ -751,10 +765,19 @@ impl Certificate {
     fn bounds(&self) -> Vec<u128> {
         let ranks = u128::from(self.ranks());
         let ports = u128::from(self.ports);
-        let (mut known, mut steps) = (1u128, 0);
-        while known < ranks {
-            known += known.saturating_mul(ports);
-            steps += 1;
+        let reached = |all: u128, ports: u128| {
+            let (mut known, mut steps) = (1u128, 0);
+            while known < all {
+                known += known.saturating_mul(ports);
+                steps += 1;
+            }
+            steps
+        };
+        let node_ports = u128::from(self.node_ports);
+        let mut steps: u128 = reached(ranks, ports);
+        if self.machine.several {
+            let nodes: BTreeSet<_> = self.machine.nodes.iter().collect();
+            steps = steps.max(reached(nodes.len() as u128, node_ports));
         }
         let all = || 0..self.ranks();
         let mut least = vec![((ranks - 1) * self.block).div_ceil(ports)];
@@ -769,7 +792,7 @@ impl Certificate {
         let node_of = |rank: Rank| self.machine.nodes[rank as usize];
         if self.machine.several {
             for node in &self.machine.nodes {
-                enters(&|rank| node_of(rank) == *node, ports, 1);
+                enters(&|rank| node_of(rank) == *node, node_ports, 1);
             }
         }
         match &self.machine.network {

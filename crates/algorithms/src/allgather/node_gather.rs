@@ -292,7 +292,7 @@ impl Algorithm for NodeGather {
         }
         Row::check(clusters)?;
         let doubling = values.is("rounds", "doubling");
-        let rule = Gather::new(Nodes::new(clusters), request.problem.ports, doubling);
+        let rule = Gather::new(Nodes::new(clusters), request.carrier_ports(), doubling);
         let claims = Claims::of_cluster(rule.by_links(request.problem.block_bytes), true);
         Ok(Solution::new(request, values, rule, claims))
     }

@@ -366,11 +366,12 @@ impl Algorithm for ClusteredFactor {
         let problem = &request.problem;
         let (early, permutations) =
             (values.is("inside", "early"), values.is("rounds", "permutations"));
-        let clustered = Clustered::new(request.clusters()?, problem.ports, early, permutations)
-            .ok_or(NotApplicable::Ranks {
-                rule: "max(size) * p steps to be numbered in 32 bits",
-                ranks: problem.ranks,
-            })?;
+        let clustered =
+            Clustered::new(request.clusters()?, request.carrier_ports(), early, permutations)
+                .ok_or(NotApplicable::Ranks {
+                    rule: "max(size) * p steps to be numbered in 32 bits",
+                    ranks: problem.ranks,
+                })?;
         let claims = match clustered.by_links(problem.block_bytes) {
             Some(by_links) => Claims::of_cluster(by_links, false),
             None => Claims {

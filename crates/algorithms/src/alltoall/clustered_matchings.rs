@@ -293,12 +293,11 @@ impl Algorithm for ClusteredMatchings {
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let problem = &request.problem;
-        let matchings = Matchings::new(Nodes::new(request.clusters()?), problem.ports).ok_or(
-            NotApplicable::Ranks {
+        let matchings = Matchings::new(Nodes::new(request.clusters()?), request.carrier_ports())
+            .ok_or(NotApplicable::Ranks {
                 rule: "max(size) * (p - max(size)) messages of a node to be numbered in 32 bits",
                 ranks: problem.ranks,
-            },
-        )?;
+            })?;
         let claims = Claims::of_cluster(matchings.by_links(problem.block_bytes), false);
         let claims = claims.of_rounds(request, Rounds::Shifts);
         Ok(Solution::new(request, values, matchings, claims))

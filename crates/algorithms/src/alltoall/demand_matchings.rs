@@ -258,7 +258,7 @@ impl Algorithm for DemandMatchings {
         let fewest = messages.fewest();
         let most = values.number("matchings", fewest.into(), u32::MAX.into())?;
         let most = most.map_or(fewest, |most| most as u32);
-        let (rule, claims) = messages.matchings(problem.ranks, problem.ports, most);
+        let (rule, claims) = messages.matchings(problem.ranks, request.carrier_ports(), most);
         Ok(Solution::new(request, values, rule, claims).with("matchings", u64::from(most)))
     }
 

@@ -231,7 +231,7 @@ fn network(request: &Request<'_>) -> Result<Network, NotApplicable> {
         let rule = "at most 512 ranks";
         return Err(NotApplicable::Ranks { rule, ranks });
     }
-    let network = Network::new(topology, request.problem.ports);
+    let network = Network::new(topology, request.problem.both_ports());
     network.ok_or_else(|| request.requires("a network of at most 67108864 links on all routes"))
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct NodeAware;
 struct Lanes {
     row: Row,
     ports: u32,
+    /// Rounds between nodes in a step.
+    carrier_ports: u32,
     lanes: u32,
     cut: bool,
     /// The exchange between nodes, if it is not in the rounds of the phases.
@@ -76,7 +78,7 @@ struct Chunk {
 impl Lanes {
     fn new(
         nodes: Nodes,
-        ports: u32,
+        [ports, carrier_ports]: [u32; 2],
         lanes: u32,
         cut: bool,
         between_nodes: Option<Schedule>,
@@ -87,15 +89,25 @@ impl Lanes {
         let (mut phases, mut between) = (Vec::new(), 0);
         for (done, current, active) in sizes {
             phases.push(Phase { done, current, active, first: between });
-            between += (active - 1).div_ceil(ports);
+            between += (active - 1).div_ceil(carrier_ports);
         }
         if let Some(schedule) = &between_nodes {
             between = schedule.rule().steps();
         }
         let inside = (largest - 1).div_ceil(ports);
         let (row, rooms) = (Row::new(nodes), [0; 2]);
-        let mut all =
-            Self { row, ports, lanes, cut, between_nodes, phases, inside, between, rooms };
+        let mut all = Self {
+            row,
+            ports,
+            carrier_ports,
+            lanes,
+            cut,
+            between_nodes,
+            phases,
+            inside,
+            between,
+            rooms,
+        };
         for position in 0..all.row.count() {
             let size = u64::from(all.row.size(position));
             let (out, back) = all.most_carried(position);
@@ -315,7 +327,7 @@ impl Lanes {
         let sizes = self.row.nodes().sizes();
         for phase in &self.phases {
             let rounds: Vec<u32> = (1..phase.active).collect();
-            for together in rounds.chunks(self.ports as usize) {
+            for together in rounds.chunks(self.carrier_ports as usize) {
                 let most = together.iter().map(|&round| self.largest(phase, round, &sizes)).max();
                 between += u128::from(most.unwrap_or(0));
             }
@@ -335,10 +347,11 @@ impl Rule for Lanes {
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        let together = |first: u32, end: u32| first..end.min(first.saturating_add(self.ports));
+        let together =
+            |first: u32, end: u32, ports: u32| first..end.min(first.saturating_add(ports));
         let largest = self.row.size(0);
         if step < self.inside {
-            for round in together(1 + step * self.ports, largest) {
+            for round in together(1 + step * self.ports, largest, self.ports) {
                 self.collect(rank, round, out);
             }
         } else if step - self.inside < self.between {
@@ -348,12 +361,16 @@ impl Rule for Lanes {
             }
             let phase = self.phases.partition_point(|phase| phase.first <= step) - 1;
             let phase = &self.phases[phase];
-            for round in together(1 + (step - phase.first) * self.ports, phase.active) {
+            for round in together(
+                1 + (step - phase.first) * self.carrier_ports,
+                phase.active,
+                self.carrier_ports,
+            ) {
                 self.cross(rank, phase, round, out);
             }
         } else {
             let step = step - self.inside - self.between;
-            for round in together(1 + step * self.ports, largest) {
+            for round in together(1 + step * self.ports, largest, self.ports) {
                 self.deal(rank, round, out);
             }
         }
@@ -455,7 +472,8 @@ impl Algorithm for NodeAware {
         let lanes = values.number("lanes", 1, largest.into())?;
         Row::check(clusters)?;
         let lanes = lanes.map_or(largest, |lanes| lanes as u32);
-        let (nodes, ports) = (Nodes::new(clusters), request.problem.ports);
+        let nodes = Nodes::new(clusters);
+        let ports = [request.problem.ports, request.carrier_ports()];
         if let (Some(between), Some(inner)) = (&between, &straight) {
             values.number(TURNS.name, 1, 1)?;
             let rule = Lanes::new(nodes, ports, lanes, false, Some(inner.schedule.clone()));

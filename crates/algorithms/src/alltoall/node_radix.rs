@@ -10,9 +10,9 @@
 //! Claim, on N nodes of s ranks with one port and one lane: 2 ceil(log_2 s) steps intra-node, in
 //! which the largest messages are s - 1 times all p = N s blocks of a rank, and again; inter-node,
 //! with h = r but for the top digit, the sum over digits of h - 1 steps, each of s^2 blocks times
-//! the distances that have the digit. With k ports and l lanes trees gather to the base k + 1 from
-//! ceil(s / l) ranks, floor(k / l) digits make a step, and trees distribute to the base floor(k /
-//! l) + 1.
+//! the distances that have the digit. With k ports of a rank, k' of a node and l lanes, trees gather
+//! to the base k + 1 from ceil(s / l) ranks, min(k, floor(k' / l)) digits make a step, and trees
+//! distribute to the base floor(k / l) + 1.
 //!
 //! # Nodes of different sizes
 //! A message has the blocks of its nodes, and a step is as long as the largest. No node has fewer
@@ -27,7 +27,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Block, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided};
-use topocoll_topology::{Clusters, Coordinates, Rank, Route, Topology};
+use topocoll_topology::{Clusters, Coordinates, Ports, Rank, Route, Topology};
 
 use crate::layout::tree::{digits, passed};
 use crate::{
@@ -58,7 +58,7 @@ struct Digit {
 
 struct Lanes {
     clusters: Clusters,
-    ports: u32,
+    ports: Ports,
     lanes: u32,
     radix: u32,
     digits: SmallVec<[Digit; 8]>,
@@ -76,8 +76,9 @@ struct Place {
 }
 
 impl Lanes {
-    fn new(clusters: &Clusters, ports: u32, lanes: u32, radix: u32) -> Self {
-        let (nodes, largest, share) = (clusters.nodes(), clusters.largest(), ports / lanes);
+    fn new(clusters: &Clusters, ports: Ports, lanes: u32, radix: u32) -> Self {
+        let (nodes, largest) = (clusters.nodes(), clusters.largest());
+        let share = ports.rank.min(ports.node / lanes);
         let (mut all, mut weight, mut between) = (SmallVec::new(), 1, 0);
         while weight < u64::from(nodes) {
             let values = u64::from(nodes).div_ceil(weight).min(radix.into()) as u32;
@@ -85,15 +86,20 @@ impl Lanes {
             between += (values - 1).div_ceil(share);
             weight *= u64::from(radix);
         }
-        let gather = digits(u64::from(ports) + 1, largest.div_ceil(lanes));
-        let deal = digits(u64::from(share) + 1, largest);
+        let gather = digits(u64::from(ports.rank) + 1, largest.div_ceil(lanes));
+        let deal = digits(u64::from(ports.rank / lanes) + 1, largest);
         let steps = [gather, between, deal];
         Self { clusters: clusters.clone(), ports, lanes, radix, digits: all, steps }
     }
 
-    /// Ports of a lane.
+    /// Ports of a lane to other nodes.
     fn share(&self) -> u32 {
-        self.ports / self.lanes
+        self.ports.rank.min(self.ports.node / self.lanes)
+    }
+
+    /// Ports of a rank in each tree of its node.
+    fn dealt(&self) -> u32 {
+        self.ports.rank / self.lanes
     }
 
     fn nodes(&self) -> u32 {
@@ -150,7 +156,7 @@ impl Lanes {
 
     /// A step in which carriers gather.
     fn gather(&self, place: Place, step: u32, out: &mut Step) {
-        let base = u64::from(self.ports) + 1;
+        let base = u64::from(self.ports.rank) + 1;
         let weight = base.pow(step);
         let lane = (0..self.lanes).find(|&c| self.sources(c, place.size).contains(&place.local));
         let lane = lane.expect("bug: a rank in no lane");
@@ -249,7 +255,7 @@ impl Lanes {
 
     /// A step in which carriers distribute.
     fn deal(&self, place: Place, step: u32, out: &mut Step) {
-        let base = u64::from(self.share()) + 1;
+        let base = u64::from(self.dealt()) + 1;
         let weight = base.pow(self.steps[2] - 1 - step);
         let size = u64::from(place.size);
         for lane in 0..self.lanes {
@@ -333,7 +339,7 @@ impl Lanes {
 
     /// The intra-node and the inter-node steps.
     fn by_links(&self, block_bytes: u64) -> ByLinks {
-        let (ports, share) = (u64::from(self.ports), u64::from(self.share()));
+        let (ports, share) = (u64::from(self.ports.rank), self.share());
         let ranks = u128::from(self.clusters.ranks());
         let mut inside = passed(ports + 1, self.width()) * ranks;
         let mut between = 0;
@@ -350,7 +356,7 @@ impl Lanes {
             nodes.sum::<u64>()
         };
         let most = (0..self.lanes).map(carried).max().unwrap_or(0);
-        inside += passed(share + 1, self.clusters.largest()) * u128::from(most);
+        inside += passed(u64::from(self.dealt()) + 1, self.clusters.largest()) * u128::from(most);
         let [gather, cross, deal] = self.steps;
         ByLinks {
             intra_node: StepsOf::new((gather + deal).into(), inside, block_bytes),
@@ -533,7 +539,7 @@ impl Algorithm for NodeRadix {
 
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let clusters = nodes_of(request)?;
-        let (nodes, most) = (clusters.nodes(), most_lanes(request.problem.ports, clusters));
+        let (nodes, most) = (clusters.nodes(), most_lanes(request.carrier_ports(), clusters));
         let powers = |most: u32| (0..32).map(|i| 1 << i).take_while(move |&power| power < most);
         let radices: Vec<u32> = match nodes <= EVERY_RADIX_UP_TO {
             true => (2..=nodes).collect(),
@@ -553,9 +559,9 @@ impl Algorithm for NodeRadix {
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let (problem, clusters) = (&request.problem, nodes_of(request)?);
         let nodes = clusters.nodes();
-        let most = most_lanes(problem.ports, clusters);
+        let (most, ports) = (most_lanes(request.carrier_ports(), clusters), problem.both_ports());
         let lanes = values.number("lanes", 1, most.into())?.unwrap_or(1) as u32;
-        let usual = u64::from(nodes.min(problem.ports / lanes + 1));
+        let usual = u64::from(nodes.min(ports.rank.min(ports.node / lanes) + 1));
         let radix = values.number("radix", 2, nodes.into())?.unwrap_or(usual) as u32;
         let largest = u128::from(clusters.largest());
         let equal = clusters.groups().all(|(.., size)| u128::from(size) == largest);
@@ -569,7 +575,7 @@ impl Algorithm for NodeRadix {
         if let Some(rule) = too_many {
             return Err(NotApplicable::Ranks { rule, ranks: problem.ranks });
         }
-        let rule = Lanes::new(clusters, problem.ports, lanes, radix);
+        let rule = Lanes::new(clusters, ports, lanes, radix);
         let claims = Claims::of_cluster(rule.by_links(problem.block_bytes), true);
         let solution = Solution::new(request, values, rule, claims);
         Ok(solution.with("lanes", u64::from(lanes)).with("radix", u64::from(radix)))

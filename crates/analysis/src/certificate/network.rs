@@ -22,7 +22,7 @@ const DENOMINATOR: u64 = 1 << 32;
 
 /// A machine as a certificate lists it.
 pub(super) struct Network<'a> {
-    machine: &'a Machine,
+    pub(super) machine: &'a Machine,
     /// The machine, and the links and routes of a graph.
     pub(super) lines: String,
     /// Whether its own routes are known from its lines.

@@ -201,7 +201,7 @@ impl<'a> Channels<'a> {
         match self.link_of(pool) {
             Some(link) => self.split(LinkId(link.into()))[self.class(pool)].1,
             None if pool == self.pools() - 1 => ROOM as u32,
-            None => self.machine.ports,
+            None => self.machine.ports.node,
         }
     }
 

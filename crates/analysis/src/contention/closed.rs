@@ -2,7 +2,7 @@
 //! others. Their times are those of messages alone.
 
 use topocoll_schedule::RankClasses;
-use topocoll_topology::Rank;
+use topocoll_topology::{Ports, Rank};
 
 use super::clock::{Clock, Picoseconds};
 use super::run::{Outcome, StepTime};
@@ -53,7 +53,8 @@ pub(crate) fn closed(
         && !request.timeline
         && !(free && (survey.messages < MESSAGES || steps > STEPS));
     let Some(schedule) = traffic.schedule().filter(|_| wanted) else { return Ok(found) };
-    let injects_all = schedule.problem.ports == 1 || machine.timing.injection.is_unlimited();
+    let alone = schedule.problem.both_ports() == Ports::from(1);
+    let injects_all = alone || machine.timing.injection.is_unlimited();
     if !injects_all || survey.sends > clock.window() {
         return Ok(found);
     }

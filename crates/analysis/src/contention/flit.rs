@@ -280,7 +280,7 @@ impl<'a> Flits<'a> {
             output_pointers: vec![0; outputs],
             input_pointers: vec![0; inputs],
             vc_pointers: vec![0; inputs],
-            sources: (0..nodes * machine.ports as usize).map(|_| Source::default()).collect(),
+            sources: (0..nodes * machine.ports.node as usize).map(|_| Source::default()).collect(),
             injecting: Vec::new(),
             link_rates,
             inside_rate: Rate::near(kinds.fastest() / machine.timing.per_byte.of(0)),

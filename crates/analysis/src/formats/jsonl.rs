@@ -11,7 +11,7 @@ use topocoll_schedule::{Parameters, Problem, Schedule, ScheduleError};
 use topocoll_topology::spec::parse_short_form;
 use topocoll_topology::{
     Capacity, Clusters, FullyConnected, Graph, Grid, Link, LinkId, LinkKind, ListedGraph, Machine,
-    Shape, Ties, Timing, Topology, TopologyError,
+    Ports, Shape, Ties, Timing, Topology, TopologyError,
 };
 
 use super::messages::check_ranks;
@@ -44,6 +44,9 @@ struct Header {
     block_bytes: u64,
     /// Messages a rank may send, and receive, in a step.
     ports: u32,
+    /// The same of a node of several ranks, to and from other nodes, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    node_ports: Option<u32>,
     /// The topology it was written for.
     topology: HeaderTopology,
 }
@@ -325,6 +328,7 @@ impl Header {
             ranks: problem.ranks,
             block_bytes: problem.block_bytes,
             ports: problem.ports,
+            node_ports: problem.own_node_ports(&*machine.topology),
             topology: HeaderTopology::of(&*machine.topology, &machine.timing),
         }
     }
@@ -340,6 +344,7 @@ impl Header {
             return Err(format!("written for {}, not for {form}", self.topology.short_form()));
         }
         let operation = self.operation.parse().map_err(|e: ScheduleError| e.to_string())?;
-        Problem::new(operation, self.ranks, self.ports, self.block_bytes).map_err(|e| e.to_string())
+        let ports = Ports { rank: self.ports, node: self.node_ports.unwrap_or(self.ports) };
+        Problem::new(operation, self.ranks, ports, self.block_bytes).map_err(|e| e.to_string())
     }
 }

@@ -115,7 +115,7 @@ fn text(report: &Report, on: Option<(&Exchange<'_>, &Options)>) -> Answer {
             let apply = all.clone().filter(|entry| entry.cost.is_some()).count();
             Answer::new(format!("{apply} of {} {operation} algorithms apply.", all.clone().count()))
                 .about(about(machine, problem) + ".")
-                .assuming(assumed_by(machine, problem.ports, options))
+                .assuming(assumed_by(machine, problem.both_ports(), options))
                 .table(&costs(&report.algorithms))
                 .list("Does not apply:", refused(all))
         }

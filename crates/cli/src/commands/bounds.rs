@@ -117,7 +117,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
             ) + &report.in_steps.as_ref().map_or(String::new(), |of| in_words(of, best)),
         )
         .about(about(&machine, &problem) + ".")
-        .assuming(assumed_by(&machine, problem.ports, options))
+        .assuming(assumed_by(&machine, problem.both_ports(), options))
         .table(&table(&["bounds", "at least", "holds for", "by"], 1, rows))
         .notes(orders.collect::<String>())
         .notes(report.whole.as_ref().map_or(String::new(), |whole| whole.text(best, None)));

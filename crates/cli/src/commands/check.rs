@@ -1,8 +1,8 @@
 use serde::Serialize;
 use topocoll::text::value;
 use topocoll_certificate::{Fault, Proved, check};
+use topocoll_report::words::ports_of;
 
-use super::plural;
 use crate::machine::read_whole;
 use crate::render::{Answer, Blocks, VERSION, blocks, bytes, facts, print};
 use crate::{Outcome, args};
@@ -28,6 +28,8 @@ struct Holds {
     algorithm: String,
     block_bytes: u64,
     ports: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_ports: Option<u64>,
     classes: u32,
     #[serde(flatten)]
     counts: serde_json::Map<String, serde_json::Value>,
@@ -80,6 +82,7 @@ fn holds(proved: &Proved) -> Holds {
         algorithm: proved.algorithm.clone(),
         block_bytes: proved.block_bytes,
         ports: proved.ports,
+        node_ports: own_node_ports(proved),
         classes: proved.classes,
         counts: counts.map(|(name, count)| (name.to_owned(), number(count))).collect(),
         bounds: Bounds {
@@ -93,6 +96,11 @@ fn holds(proved: &Proved) -> Holds {
     }
 }
 
+/// The ports of a node, if not as many as those of a rank.
+fn own_node_ports(proved: &Proved) -> Option<u64> {
+    (proved.node_ports != proved.ports).then_some(proved.node_ports)
+}
+
 fn text_of(proved: &Proved) -> Answer {
     let Proved { counts, .. } = proved;
     let ports = if counts.port_violations == 0 { "" } else { " within its ports" };
@@ -103,13 +111,12 @@ fn text_of(proved: &Proved) -> Answer {
         .map_or(String::new(), |least| format!(", and {} in as many steps", held(least)));
     Answer::new(format!("The proof holds: {} delivers every block.", proved.algorithm))
         .about(format!(
-            "{} of {} blocks on {}: {} ranks, {} port{}.",
+            "{} of {} blocks on {}: {} ranks, {}.",
             proved.operation,
             bytes(proved.block_bytes),
             proved.machine,
             proved.ranks,
-            proved.ports,
-            plural(proved.ports as usize),
+            ports_of(proved.ports, own_node_ports(proved)),
         ))
         .assuming(format!(
             "The blocks of one rank of each of {} class{} were followed.",

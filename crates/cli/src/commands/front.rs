@@ -124,7 +124,7 @@ fn text(
     };
     Answer::new(ends)
         .about(about(machine, problem) + ".")
-        .assuming(assumed_by(machine, problem.ports, &args.common.options))
+        .assuming(assumed_by(machine, problem.both_ports(), &args.common.options))
         .table(&table(&header, 2, rows))
         .notes(
             others(found)

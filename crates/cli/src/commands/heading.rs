@@ -1,6 +1,6 @@
 //! What a report is about, and the values that it assumes.
 
-use topocoll::{Machine, PerClass, Problem, Schedule, Timing};
+use topocoll::{Machine, PerClass, Ports, Problem, Schedule, Shape, Timing};
 use topocoll_report::words::on;
 pub(super) use topocoll_report::words::{about, about_sizes, title, title_of};
 
@@ -64,14 +64,30 @@ pub(super) fn assumed(machine: &Machine) -> String {
     format!("Assumed: {}; {given}{source}.\n", values.join(", "))
 }
 
-/// The same, and that one port is the default where a node has more links.
-pub(super) fn assumed_by(machine: &Machine, ports: u32, options: &Options) -> String {
+/// The same, and that one port is the default where a node has more links, or that the ranks of a
+/// node share its ports.
+pub(super) fn assumed_by(machine: &Machine, ports: Ports, options: &Options) -> String {
     let mut text = assumed(machine);
     let links = machine.topology.most_links_out();
-    if options.ports.is_none() && machine.sources.is_empty() && ports == 1 && links > 1 {
-        text += &format!(
-            "One port is the default. A node has {links} links: --ports {links} uses them at once.\n"
-        );
+    let is_default = options.ports.is_none() && machine.sources.is_empty();
+    match machine.topology.shape() {
+        Shape::Clustered(nodes) if nodes.nodes() > 1 => {
+            let (ranks, Ports { rank, node }) = (nodes.largest(), ports);
+            if options.ports.is_none() && node < ranks {
+                let plural = if node == 1 { "" } else { "s" };
+                let unlimited = machine.timing.injection.is_unlimited();
+                let injection = if unlimited { " --injection RANK,NODE" } else { "" };
+                text += &format!(
+                    "{ranks} ranks share {node} port{plural} of their node; if they send at once: --ports {rank},all{injection}.\n"
+                );
+            }
+        }
+        _ if is_default && ports.rank == 1 && links > 1 => {
+            text += &format!(
+                "One port is the default. A node has {links} links: --ports {links} uses them at once.\n"
+            );
+        }
+        _ => {}
     }
     text
 }

@@ -3,6 +3,7 @@ use std::io::Write as _;
 use anyhow::Context;
 use serde::Serialize;
 use topocoll::{Machine, machine, shipped};
+use topocoll_report::words::ports_of;
 
 use crate::error::NO_OUTPUT;
 use crate::render::{Answer, VERSION, print};
@@ -20,6 +21,8 @@ struct Entry {
     topology: String,
     ranks: u32,
     ports: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_ports: Option<u32>,
     title: String,
     sources: Vec<Source>,
 }
@@ -54,13 +57,15 @@ fn file(name: &str) -> anyhow::Result<Outcome> {
 }
 
 fn entry(machine: Machine) -> Entry {
+    let node_ports = machine.own_node_ports();
     let (titles, sources): (Vec<_>, Vec<_>) =
         machine.sources.into_iter().partition(|(value, _)| value == "title");
     Entry {
         topology: machine.topology.short_form(),
         ranks: machine.topology.ranks(),
         name: machine.name,
-        ports: machine.ports,
+        ports: machine.ports.rank,
+        node_ports,
         title: titles.into_iter().map(|(_, title)| title).collect(),
         sources: sources.into_iter().map(|(value, source)| Source { value, source }).collect(),
     }
@@ -72,10 +77,9 @@ fn text(machines: &[Entry]) -> Answer {
     let shapes = machines.iter().map(|entry| entry.topology.len()).max().unwrap_or(0);
     let mut out = String::new();
     for entry in machines {
-        let Entry { name, topology, ranks, ports, title, sources } = entry;
-        let plural = if *ports == 1 { "" } else { "s" };
-        out +=
-            &format!("{name:names$}  {topology:shapes$}  {ranks:4} ranks  {ports} port{plural}\n");
+        let Entry { name, topology, ranks, ports, node_ports, title, sources } = entry;
+        let ports = ports_of(*ports, *node_ports);
+        out += &format!("{name:names$}  {topology:shapes$}  {ranks:4} ranks  {ports}\n");
         let bandwidth = sources.iter().find(|source| source.value == "per_byte");
         let bandwidth = bandwidth.map_or("", |source| first_clause(&source.source));
         out += &format!("    {title}; bandwidth: {bandwidth}\n");

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
             report.played,
         ))
         .about(about(&machine, exchange.problem()) + ".")
-        .assuming(assumed_by(&machine, exchange.problem().ports, options))
+        .assuming(assumed_by(&machine, exchange.problem().both_ports(), options))
     })?;
     Ok(Outcome::Fine)
 }

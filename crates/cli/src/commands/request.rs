@@ -7,7 +7,10 @@ use topocoll::contention::{
     ContentionModel, Job, MODEL_PARAMETERS, MODELS, Routing, Settings, read_nodes,
 };
 use topocoll::formats::jsonl;
-use topocoll::{ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Parameters, Schedule, Ties};
+use topocoll::{
+    ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Parameters, Ports, Problem, Schedule,
+    Ties,
+};
 
 use crate::args::{self, Model};
 use crate::host::check_fits;
@@ -200,7 +203,10 @@ pub(super) fn messages(
         let schedule = schedule(machine, options, &subject);
         schedules.push(schedule.map_err(|e| name_both(e, args.model))?);
     } else {
-        machine.ports = schedules.iter().map(|s| s.problem.ports).max().unwrap_or(1);
+        let most = |of: fn(&Problem) -> u32| schedules.iter().map(|s| of(&s.problem)).max();
+        let rank = most(|problem| problem.ports).unwrap_or(1);
+        let node = most(|problem| problem.node_ports).unwrap_or(1);
+        machine.set_ports(Ports { rank, node });
     }
     let path = args.placement.as_ref().expect("bug: no placement");
     check_fits("the nodes of a machine", machine.ranks(), NODE).context("--placement")?;
@@ -228,7 +234,7 @@ fn set_ports_of_all(machine: &mut Machine, args: &args::Simulate) {
             machine.set_ports(u32::try_from(machine.topology.most_links_out()).unwrap_or(u32::MAX));
         }
         Model::Flit => {}
-        Model::Steps | Model::Wormhole | Model::Fluid => machine.set_ports(u32::MAX),
+        Model::Steps | Model::Wormhole | Model::Fluid => machine.set_ports(Ports::ALL),
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     };
     print(options.json, &report, || {
         let about = about_demand(&machine, &schedule.problem, sizes.as_ref());
-        text(&about, &assumed_by(&machine, schedule.problem.ports, options), &report)
+        text(&about, &assumed_by(&machine, schedule.problem.both_ports(), options), &report)
     })?;
     Ok(if report.verified { Outcome::Fine } else { Outcome::Failed })
 }

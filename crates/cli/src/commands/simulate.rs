@@ -101,7 +101,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let totals = link_totals(&schedule, &machine);
     report.max_link_bytes = totals.map(|totals| totals.max_link_bytes);
     print(options.json, &report, || {
-        let assumed = assumed_by(&machine, schedule.problem.ports, options);
+        let assumed = assumed_by(&machine, schedule.problem.both_ports(), options);
         let answer = text(&about, &assumed, &report, &slowest);
         conflicts::add(answer, &conflicts, report.conflicts.as_deref())
     })?;
@@ -145,7 +145,12 @@ fn unequal(
     report.demand.clone_from(&args.demand);
     print(options.json, &report, || {
         let about = about_demand(machine, &schedule.problem, Some(&sizes));
-        text(&about, &assumed_by(machine, schedule.problem.ports, options), &report, &slowest)
+        text(
+            &about,
+            &assumed_by(machine, schedule.problem.both_ports(), options),
+            &report,
+            &slowest,
+        )
     })?;
     Ok(Outcome::Fine)
 }

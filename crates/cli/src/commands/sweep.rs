@@ -476,7 +476,7 @@ fn text(
     }
     answer
         .about(about_sizes(machine, problem, &range(found)) + ".")
-        .assuming(assumed_by(machine, problem.ports, &args.common.options))
+        .assuming(assumed_by(machine, problem.both_ports(), &args.common.options))
         .table(&table)
         .notes(notes(found))
         .list(&heading(found), missing(found, &names))

@@ -17,13 +17,17 @@ pub(crate) struct Head {
     #[serde(skip_serializing_if = "Option::is_none")]
     block_bytes: Option<u64>,
     ports: u32,
+    /// Of a node of several ranks, if not the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_ports: Option<u32>,
 }
 
 impl Head {
     pub(crate) fn new(machine: &Machine, problem: &Problem) -> Self {
         let Problem { operation, ranks, ports, block_bytes, .. } = *problem;
+        let node_ports = problem.own_node_ports(&*machine.topology);
         let names = (operation.name(), block_bytes);
-        Self { ranks, ports, ..Self::of(machine, names) }
+        Self { ranks, ports, node_ports, ..Self::of(machine, names) }
     }
 
     /// The head of a schedule. One of a demand matrix has no operation, and its blocks are bytes.
@@ -48,7 +52,8 @@ impl Head {
             ranks: machine.ranks(),
             operation,
             block_bytes: Some(block_bytes),
-            ports: machine.ports,
+            ports: machine.ports.rank,
+            node_ports: machine.own_node_ports(),
         }
     }
 

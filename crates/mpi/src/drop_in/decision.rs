@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use topocoll::exec::Plan;
 use topocoll::tune::unaware;
 use topocoll::{
-    Budget, Choice, Collective, Error, Exchange, Machine, Parameters, Problem, Rank, Schedule, spec,
+    Budget, Choice, Collective, Error, Exchange, Machine, Parameters, Ports, Problem, Rank,
+    Schedule, spec,
 };
 
 use super::library::Library;
@@ -43,6 +44,9 @@ impl Subject {
 pub(crate) struct Ours {
     topology: String,
     ports: u32,
+    /// Of a node, if not the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    node_ports: Option<u32>,
     /// By rank of the schedule, the rank of the communicator; `None` if they are equal.
     pub(crate) order: Option<Vec<u32>>,
     algorithm: String,
@@ -237,7 +241,8 @@ impl Ours {
     fn new(place: &Place, schedule: &Schedule) -> Self {
         Self {
             topology: place.machine.topology.short_form(),
-            ports: place.machine.ports,
+            ports: place.machine.ports.rank,
+            node_ports: place.machine.own_node_ports(),
             order: place.order.clone(),
             algorithm: schedule.origin.algorithm.to_string(),
             parameters: schedule.origin.parameters.clone(),
@@ -270,7 +275,8 @@ impl Ours {
     fn machine(&self) -> Result<Machine, Error> {
         let topology = spec::parse_short_form(&self.topology).map_err(Error::ShortForm)?;
         let mut machine = Machine::of(topology);
-        machine.set_ports(self.ports);
+        let node = self.node_ports.unwrap_or(self.ports);
+        machine.set_ports(Ports { rank: self.ports, node });
         Ok(machine)
     }
 
@@ -402,6 +408,7 @@ mod tests {
         let known = |topology: &str, order: Option<Vec<u32>>, algorithm: &str| Ours {
             topology: topology.to_owned(),
             ports: 1,
+            node_ports: None,
             order,
             algorithm: algorithm.to_owned(),
             parameters: Parameters::new(),

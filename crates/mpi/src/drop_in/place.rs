@@ -256,9 +256,9 @@ mod tests {
         let found = places(&known(&[0, 0, 0, 3], &[0, 1, 2, 3], None));
         assert_eq!((found[0].machine.name.as_str(), &found[0].order), ("cluster:3,1", &None));
         let found = places(&known(&[0, 0, 0], &[0, 1, 2], None));
-        assert_eq!((found[0].machine.name.as_str(), found[0].machine.ports), ("full:3", 2));
+        assert_eq!((found[0].machine.name.as_str(), found[0].machine.ports.rank), ("full:3", 2));
         let found = places(&known(&[0, 1, 2], &[0, 1, 2], None));
-        assert_eq!((found[0].machine.name.as_str(), found[0].machine.ports), ("full:3", 1));
+        assert_eq!((found[0].machine.name.as_str(), found[0].machine.ports.rank), ("full:3", 1));
     }
 
     #[test]

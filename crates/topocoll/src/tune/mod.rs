@@ -10,7 +10,7 @@ mod open_mpi;
 use serde::{Deserialize, Serialize};
 use topocoll_analysis::{Time, check_counting_work, count_steps};
 use topocoll_schedule::{Collective, Parameters, Problem, Setting};
-use topocoll_topology::{Machine, Rank, Shape, Subset};
+use topocoll_topology::{Machine, Ports, Rank, Shape, Subset};
 
 use crate::select::crossovers;
 use crate::{Budget, Choice, Crossover, Error, Exchange, Price, Priced};
@@ -304,13 +304,14 @@ fn price_of(
     at_once: bool,
 ) -> Result<Choice, Error> {
     let mut alone = machine.clone();
-    match machine.topology.shape() {
-        Shape::Clustered(nodes) => alone.set_ports(nodes.largest()),
-        _ if at_once => {}
-        _ => alone.set_ports(1),
-    }
-    let mut problem = *problem;
-    problem.ports = alone.ports;
+    let rank = if at_once { machine.ports.rank } else { 1 };
+    let node = match machine.topology.shape() {
+        Shape::Clustered(_) => u32::MAX,
+        _ => rank,
+    };
+    alone.set_ports(Ports { rank, node });
+    let Problem { operation, ranks, block_bytes, .. } = *problem;
+    let problem = Problem::new(operation, ranks, alone.ports, block_bytes)?;
     let mut parameters = Parameters::new();
     if name == "bruck" {
         parameters.insert("radix".to_owned(), Setting::Integer(2));
@@ -319,7 +320,7 @@ fn price_of(
     check_counting_work(&schedule, &alone)?;
     let (mut startup, mut transmission) = (0.0, 0.0);
     let counts = count_steps(&schedule, &alone, None, Budget::default().memory, |_, step| {
-        let turns = f64::from(step.inter_node.div_ceil(machine.ports).max(1));
+        let turns = f64::from(step.inter_node.div_ceil(machine.ports.node).max(1));
         let time = step.time(&alone.timing);
         startup += turns * time.startup;
         transmission += turns * time.transmission;
@@ -404,7 +405,7 @@ mod tests {
     /// ranks of a node send to the other node, one rank fewer in the neighbouring steps, and so on.
     #[test]
     fn messages_of_a_node_take_turns_at_its_ports() {
-        let seconds = |on: &str, ports| {
+        let seconds = |on: &str, ports: Ports| {
             let mut machine = machine(on).unwrap();
             machine.set_ports(ports);
             let ranks = machine.ranks();
@@ -412,13 +413,17 @@ mod tests {
             unaware(&machine, &problem, "direct").unwrap().price.time.total()
         };
         let one = 1e-6 + 1e-6;
-        for (ports, turns) in
-            [(1, 1 + 2 + 3 + 4 + 3 + 2 + 1), (2, 1 + 1 + 2 + 2 + 2 + 1 + 1), (4, 7)]
-        {
+        for (ports, turns) in [
+            (Ports::from(1), 1 + 2 + 3 + 4 + 3 + 2 + 1),
+            (Ports { rank: 1, node: 2 }, 1 + 1 + 2 + 2 + 2 + 1 + 1),
+            (Ports { rank: 1, node: 4 }, 7),
+            (Ports::from(2), 2 + 4 + 3 + 1),
+            (Ports::ALL, 1),
+        ] {
             let found = seconds("cluster:4,4", ports);
             assert!((found / (f64::from(turns) * one) - 1.0).abs() < 1e-9, "{ports}: {found}");
         }
-        assert!((seconds("full:8", 7) / one - 1.0).abs() < 1e-9);
+        assert!((seconds("full:8", Ports::from(7)) / one - 1.0).abs() < 1e-9);
     }
 
     #[test]

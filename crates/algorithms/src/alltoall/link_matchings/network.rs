@@ -1,7 +1,7 @@
 //! The links of a machine and the messages of its all-to-all, as lists.
 
 use smallvec::SmallVec;
-use topocoll_topology::{Capacity, LinkId, Rank, Route, Topology};
+use topocoll_topology::{Capacity, LinkId, Ports, Rank, Route, Topology};
 
 /// The most links on the routes of all messages.
 const MOST_HOPS: u64 = 1 << 26;
@@ -26,7 +26,7 @@ struct Bundle {
 /// receivers, and where nodes hold several ranks those of sending and of receiving nodes.
 pub(super) struct Network {
     ranks: usize,
-    ports: u32,
+    ports: Ports,
     /// By rank, its node.
     node_of: Vec<u32>,
     /// By node, its ranks.
@@ -44,7 +44,7 @@ pub(super) struct Network {
 
 impl Network {
     /// The network of a machine with numbered links, or `None` if its routes are too long.
-    pub(super) fn new(topology: &dyn Topology, ports: u32) -> Option<Self> {
+    pub(super) fn new(topology: &dyn Topology, ports: Ports) -> Option<Self> {
         let ranks = topology.ranks() as usize;
         let node_of: Vec<u32> =
             (0..ranks as u32).map(|rank| topology.node_of(Rank(rank))).collect();
@@ -159,7 +159,7 @@ impl Network {
     /// What plans depend on, on one graph.
     pub(super) fn key(&self, link_messages: u32) -> Vec<u32> {
         let mut key = self.node_of.clone();
-        key.extend([self.ports, link_messages]);
+        key.extend([self.ports.rank, self.ports.node, link_messages]);
         key
     }
 
@@ -218,7 +218,8 @@ impl Network {
     /// The messages that a bundle or port takes in a step with `link_messages` on a link.
     pub(super) fn room(&self, shared: usize, link_messages: u32) -> u32 {
         let Some(Bundle { capacity: (times, over), links, .. }) = self.bundles.get(shared) else {
-            return self.ports;
+            let of_rank = shared < self.bundles.len() + 2 * self.ranks;
+            return if of_rank { self.ports.rank } else { self.ports.node };
         };
         let each = u64::from(link_messages) * u64::from(*times) / u64::from(*over);
         let all = each.max(1).saturating_mul(links.len() as u64);
@@ -242,12 +243,14 @@ impl Network {
         for through in &through {
             most.extend(self.node_of.iter().map(|&node| {
                 let within = self.sizes[node as usize] - 1;
-                self.ports.min(through[node as usize].saturating_add(within))
+                self.ports.rank.min(through[node as usize].saturating_add(within))
             }));
         }
         if self.several() {
             for through in &through {
-                most.extend(through[..self.sizes.len()].iter().map(|&most| most.min(self.ports)));
+                most.extend(
+                    through[..self.sizes.len()].iter().map(|&most| most.min(self.ports.node)),
+                );
             }
         }
         most
@@ -258,7 +261,8 @@ impl Network {
         let (ranks, several) = (self.ranks as u64, self.several());
         let of_nodes = self.sizes.iter().map(|&size| u64::from(size) * (ranks - u64::from(size)));
         let of_nodes = of_nodes.max().filter(|_| several).unwrap_or(0);
-        let by_ports = of_nodes.max(ranks - 1).div_ceil(self.ports.into());
+        let of_rank = (ranks - 1).div_ceil(self.ports.rank.into());
+        let by_ports = of_nodes.div_ceil(self.ports.node.into()).max(of_rank);
         let by_links = (self.least_volume() / f64::from(link_messages)).ceil() as u64;
         by_ports.max(by_links) as u32
     }

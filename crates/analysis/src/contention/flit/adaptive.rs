@@ -291,7 +291,7 @@ impl Flits<'_> {
             }
         };
         let Some(&escape) = packet.pools.get(packet.hop as usize) else {
-            let ports = self.machine.ports;
+            let ports = self.machine.ports.node;
             let output = self.routers.outputs(router).end - ports + packet.message % ports;
             return (0..self.vcs).for_each(|vc| visit_free(output * self.vcs + vc));
         };

@@ -22,7 +22,7 @@ impl Flits<'_> {
                 (output, first..first + self.channels.size(pool.into()))
             }
             None => {
-                let ports = self.machine.ports;
+                let ports = self.machine.ports.node;
                 (self.routers.outputs(router).end - ports + message % ports, 0..self.vcs)
             }
         }

@@ -60,7 +60,7 @@ pub(super) struct Limits {
 fn rates(kinds: &Kinds<'_>) -> [Option<Rate>; 2] {
     let (machine, limits) = (kinds.machine, kinds.machine.injection());
     let flits = |seconds: f64| kinds.fastest() / seconds;
-    let below_ports = |flits: f64| flits < f64::from(machine.ports);
+    let below_ports = |flits: f64| flits < f64::from(machine.ports.node);
     // Messages inside a node take no port of it.
     let inside = machine.topology.nodes() < machine.ranks() && limits.rank > 0.0;
     let rank = Some(flits(limits.rank)).filter(|&flits| inside || below_ports(flits));

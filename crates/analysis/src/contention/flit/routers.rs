@@ -29,7 +29,7 @@ pub(super) struct Routers {
 
 /// The most inputs of a router.
 pub(crate) fn most_inputs(machine: &Machine) -> u64 {
-    let ports = u64::from(machine.ports);
+    let ports = u64::from(machine.ports.node);
     match machine.topology.network() {
         Shape::Grid(grid) => 2 * grid.sides().len() as u64 + ports,
         Shape::Graph(graph) => {
@@ -49,7 +49,7 @@ impl Routers {
 
     /// Inputs of all routers, and as many outputs.
     pub(super) fn all_inputs(machine: &Machine) -> u128 {
-        let ports = u128::from(machine.topology.nodes()) * u128::from(machine.ports);
+        let ports = u128::from(machine.topology.nodes()) * u128::from(machine.ports.node);
         u128::from(machine.topology.link_numbers()) + ports
     }
 
@@ -64,7 +64,7 @@ impl Routers {
         let places = |vertex: fn(&Link) -> u32| {
             let mut first = vec![0; routers + 1];
             links.iter().for_each(|(link, _)| first[vertex(link) as usize + 1] += 1);
-            first[1..=nodes].iter_mut().for_each(|places| *places += machine.ports);
+            first[1..=nodes].iter_mut().for_each(|places| *places += machine.ports.node);
             (1..=routers).for_each(|router| first[router] += first[router - 1]);
             first
         };
@@ -89,7 +89,7 @@ impl Routers {
         let of_input = (0..routers)
             .flat_map(|router| std::iter::repeat_n(router as u32, inputs_of(router) as usize))
             .collect();
-        let (nodes, ports) = (nodes as u32, machine.ports);
+        let (nodes, ports) = (nodes as u32, machine.ports.node);
         Self { nodes, ports, inputs, outputs, of_input, link_into, link_out, ends }
     }
 

@@ -155,7 +155,7 @@ impl Flits<'_> {
             self.begin_inside(number);
             return;
         };
-        let ports = self.machine.ports;
+        let ports = self.machine.ports.node;
         let source = node * ports + number % ports;
         let place = &mut self.sources[source as usize];
         let was_idle = place.queue.is_empty() && place.sending.is_none();
@@ -257,7 +257,7 @@ impl Flits<'_> {
     /// A virtual channel for the next packet of a port: an empty one, or with adaptive routing the next
     /// one in turn with room.
     fn channel_of_port(&mut self, source: u32) -> Option<u32> {
-        let (node, port) = (source / self.machine.ports, source % self.machine.ports);
+        let (node, port) = (source / self.machine.ports.node, source % self.machine.ports.node);
         let (base, vcs) = (self.routers.injects(node, port) * self.vcs, self.vcs);
         if self.adaptive.is_none() {
             return (base..base + vcs).find(|&input| {

@@ -118,7 +118,7 @@ impl Told<'_> {
         let mut answer = answer
             .about(self.unsuited())
             .about(about_demand(machine, problem, self.sizes) + ".")
-            .assuming(assumed_by(machine, problem.ports, &self.args.common.options));
+            .assuming(assumed_by(machine, problem.both_ports(), &self.args.common.options));
         if !self.rows.is_empty() {
             answer = answer.table(&self.table());
         }
