@@ -6,8 +6,8 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use topocoll::{
-    BestBounds, Budget, Catalogue, Choice, Collective, Error, Exchange, GivenSchedule, Origin,
-    Parameters, Problem, Rejected, Selection, Sweep,
+    BestBounds, Budget, Catalogue, Choice, Collective, Error, Exchange, Fastest, GivenSchedule,
+    Origin, Parameters, Problem, Rejected, Selection, Sweep,
 };
 
 use crate::machine::Machine;
@@ -134,8 +134,14 @@ fn selection<'py>(py: Python<'py>, found: &Selection) -> PyResult<Bound<'py, PyD
     out.set_item("undecided", found.undecided().len())?;
     out.set_item("rejected", rejected(&found.rejected))?;
     out.set_item("bound", bound(py, &found.bound)?)?;
-    let crossovers = found.crossovers.iter();
-    let crossovers: Vec<_> = crossovers.map(|c| (c.block_bytes, c.choice)).collect();
+    // A setting that splits blocks may not accept this size.
+    let place = |one: &Fastest| {
+        let is = |choice: &Choice| {
+            (&choice.algorithm, &choice.parameters) == (&one.algorithm, &one.parameters)
+        };
+        Some((one.block_bytes, found.choices.iter().position(is)?))
+    };
+    let crossovers: Vec<_> = found.crossovers.iter().filter_map(place).collect();
     out.set_item("crossovers", crossovers)?;
     Ok(out)
 }

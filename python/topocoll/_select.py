@@ -90,7 +90,7 @@ class Selection:
     bound : dict
         Lower bounds: ``time`` in seconds, ``steps``, ``blocks`` and ``link_blocks``.
     crossovers : list of tuple
-        From which block size on which choice is the fastest.
+        From which block size on which choice is the fastest, of those that are priced exactly and accept this size.
     """
 
     def __init__(

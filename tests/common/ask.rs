@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use topocoll::{
-    Algorithm, Budget, Catalogue, Claims, Counts, Demand, Error, Exchange, Front, Machine,
-    NotApplicable, Parameters, Problem, Request, Schedule, Selection, Setting, Subset, Sweep,
-    Topology,
+    Algorithm, Budget, Catalogue, Choice, Claims, Counts, Demand, Error, Exchange, Fastest, Front,
+    Machine, NotApplicable, Parameters, Problem, Request, Schedule, Selection, Setting, Subset,
+    Sweep, Topology,
 };
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::standard);
@@ -77,6 +77,14 @@ pub fn all_settings(
 
 pub fn select(machine: &Machine, problem: &Problem) -> Selection {
     exchange(machine, problem).select().unwrap()
+}
+
+/// The choice that a list of the fastest by block size names.
+pub fn choice_of<'s>(selection: &'s Selection, named: &Fastest) -> &'s Choice {
+    let is = |choice: &&Choice| {
+        (&choice.algorithm, &choice.parameters) == (&named.algorithm, &named.parameters)
+    };
+    selection.choices.iter().find(is).unwrap()
 }
 
 pub fn select_within(machine: &Machine, problem: &Problem, budget: &Budget<'_>) -> Selection {

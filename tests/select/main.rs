@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod calibrate;
+mod ports;
 mod ranking;
 mod simulated;
 mod sweep;

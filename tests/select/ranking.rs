@@ -1,7 +1,8 @@
 //! Selection: the best choice is first, no unbeaten setting is missing, crossovers are exact.
 
 use common::{
-    self, MEMORY, algorithms, all_settings, machines_and_ports, schedule_of, select, select_within,
+    self, MEMORY, algorithms, all_settings, choice_of, machines_and_ports, schedule_of, select,
+    select_within, with_ports,
 };
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,12 +59,8 @@ fn choices_are_ranked_priced_and_unbeaten() {
             let schedule =
                 schedule_of(&machine, &problem, &choice.algorithm, &choice.parameters).unwrap();
             let counts = count(&schedule, &machine, None, MEMORY).unwrap();
-            assert_eq!(
-                (counts.time, counts.steps),
-                (choice.price.time, choice.price.steps),
-                "{}",
-                machine.name
-            );
+            assert!(near(counts.time.total(), choice.price.time.total()), "{}", machine.name);
+            assert_eq!(counts.steps, choice.price.steps, "{}", machine.name);
             // The best of its algorithm, or on the Pareto front.
             let first =
                 selection.choices.iter().position(|other| other.algorithm == choice.algorithm)
@@ -124,7 +121,17 @@ fn drawn(random: &mut fastrand::Rng) -> Machine {
     machine
 }
 
-/// `select` and `simulate` give exactly equal times.
+/// Equal but for rounding: prices are multiplied by block sizes.
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+}
+
+fn terms(time: Time) -> [f64; 5] {
+    let Time { startup, transmission, propagation, rearrangement, barrier } = time;
+    [startup, transmission, propagation, rearrangement, barrier]
+}
+
+/// `select` and `simulate` give equal times, term by term.
 #[test]
 fn prices_equal_simulation_by_steps() {
     let mut random = fastrand::Rng::with_seed(25);
@@ -162,10 +169,12 @@ fn prices_equal_simulation_by_steps() {
                     schedule_of(machine, &problem, &choice.algorithm, &choice.parameters).unwrap();
                 let counts = count_steps(&schedule, machine, None, MEMORY, |_, _| {}).unwrap();
                 let place = format!("{choice:?} on {machine:?}");
-                assert_eq!(choice.price.time, counts.time, "{place}");
+                for (ours, theirs) in terms(choice.price.time).into_iter().zip(terms(counts.time)) {
+                    assert!(near(ours, theirs), "{place}");
+                }
                 assert_eq!(choice.price.steps, counts.steps, "{place}");
                 let link_blocks = counts.in_blocks(counts.link_bytes);
-                assert_eq!(choice.price.link_blocks, link_blocks, "{place}");
+                assert!(near(choice.price.link_blocks, link_blocks), "{place}");
                 exact += 1;
             }
         }
@@ -202,8 +211,8 @@ fn every_setting_of_the_pareto_front_is_listed() {
     }
 }
 
-/// Not all settings of the last two machines are counted: there the sizes at which one of these may be faster are
-/// left out.
+/// On the last two machines the budget is not enough for all settings: the sizes at which one of these may be faster
+/// are left out. The list does not depend on the size that is asked for.
 #[test]
 fn the_fastest_by_block_size_is_the_selection_at_that_size() {
     let all_sizes = ["sp1-64", "paragon-16x16", "torus:8x8", "mesh:4x4", "cluster:2,3"];
@@ -213,24 +222,25 @@ fn the_fastest_by_block_size_is_the_selection_at_that_size() {
             let problem =
                 Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, block_bytes)
                     .unwrap();
-            select(&machine, &problem)
+            let mut budget = Budget::default();
+            if !all_sizes.contains(&text) {
+                budget.work = 1 << 22;
+            }
+            select_within(&machine, &problem, &budget)
         };
         let found = at(1000);
-        let (from, to) = (found.crossovers[0].block_bytes, found.crossovers_to);
-        assert_eq!((from, to) == (1, None), all_sizes.contains(&text), "{text}");
-        let sizes =
-            found.crossovers.iter().map(|crossover| (crossover.block_bytes, crossover.choice));
-        let last = found.crossovers.last().unwrap().choice;
-        for (block_bytes, choice) in sizes.chain(to.map(|to| (to, last))) {
-            let named = &found.choices[choice];
+        let is_whole = found.crossovers[0].block_bytes == 1
+            && found.crossovers.iter().all(|crossover| crossover.to_bytes.is_none());
+        assert_eq!(is_whole, all_sizes.contains(&text), "{text}");
+        let ends = found.crossovers.iter().flat_map(|one| {
+            [Some(one.block_bytes), one.to_bytes].into_iter().flatten().map(move |size| (size, one))
+        });
+        for (block_bytes, named) in ends {
             let picked = at(block_bytes);
+            assert_eq!(picked.crossovers, found.crossovers, "{text} at {block_bytes}");
             let time = |c: &Choice| c.price.time.total();
-            let same = picked
-                .choices
-                .iter()
-                .find(|c| (&c.algorithm, &c.parameters) == (&named.algorithm, &named.parameters));
-            let best = picked.best().unwrap();
-            assert!(time(same.unwrap()) <= time(best) * (1.0 + 1e-9), "{text} at {block_bytes}");
+            let (same, best) = (choice_of(&picked, named), picked.best().unwrap());
+            assert!(time(same) <= time(best) * (1.0 + 1e-9), "{text} at {block_bytes}");
         }
     }
 }
@@ -253,26 +263,36 @@ fn crossovers_within_a_byte_name_the_fastest_of_each_size() {
             let least = selection.choices.iter().map(time).fold(f64::INFINITY, f64::min);
             let crossovers = &selection.crossovers;
             let named = crossovers.iter().rfind(|from| from.block_bytes <= bytes.into()).unwrap();
-            let named = time(&selection.choices[named.choice]);
+            let named = time(choice_of(&selection, named));
             assert!(named <= least * (1.0 + 1e-12), "{text}, {bytes} B: {named} {least}");
         }
     }
 }
 
-/// The cost of split blocks is not proportional to their size.
+/// A setting that splits blocks into parts is the fastest only at sizes that it accepts.
 #[test]
-fn crossovers_of_split_blocks_are_left_to_a_sweep() {
-    let mut mesh = machine("mesh:4x4").unwrap();
-    mesh.set_ports(4);
-    for (block_bytes, split) in [(1, &["concat"][..]), (1024, &["bucket", "concat"])] {
-        let problem = common::problem(&mesh, Collective::AllGather, block_bytes);
-        let selection = select(&mesh, &problem);
-        assert_eq!(selection.split, split);
-        assert_eq!(selection.crossovers, []);
+fn crossovers_of_split_blocks_name_settings_that_accept_their_sizes() {
+    for (text, ports) in [("mesh:4x4", 4), ("torus:4x4/1,2", 3), ("full:14", 3)] {
+        let machine = with_ports(text, ports);
+        let at = |bytes| select(&machine, &common::problem(&machine, Collective::AllGather, bytes));
+        let found = at(1);
+        assert!(found.split.contains(&"concat".to_owned()), "{text}");
+        assert_eq!(found.crossovers[0].block_bytes, 1, "{text}");
+        for (i, crossover) in found.crossovers.iter().enumerate() {
+            let next = found.crossovers.get(i + 1).map_or(1 << 30, |next| next.block_bytes);
+            for bytes in [crossover.block_bytes, next - 1] {
+                let picked = at(bytes);
+                let same = choice_of(&picked, crossover);
+                let (own, best) =
+                    (same.price.time.total(), picked.best().unwrap().price.time.total());
+                // Exact to the bytes of a part.
+                assert!(own <= best + 1e-9 * f64::from(ports), "{text} at {bytes}: {crossover:?}");
+            }
+        }
     }
+    let mesh = with_ports("mesh:4x4", 4);
     let selection = select(&mesh, &common::problem(&mesh, Collective::AllToAll, 1));
     assert_eq!(selection.split, [""; 0]);
-    assert!(!selection.crossovers.is_empty());
 }
 
 #[test]

@@ -89,6 +89,10 @@ impl Info {
     }
 }
 
+/// The parameters of every algorithm that take its schedule for fewer ports of a rank, and of a node
+/// of several ranks.
+pub const FEWER_PORTS: [&str; 2] = ["ports", "node_ports"];
+
 /// A problem on a topology, with the sizes of blocks if they differ.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -114,7 +118,8 @@ impl<'r> Request<'r> {
         Self { demand, ..self }
     }
 
-    /// Solves the request with the given values; other parameters have their defaults.
+    /// Solves the request with the given values; other parameters have their defaults. With
+    /// [`FEWER_PORTS`] it is the schedule for that many.
     ///
     /// # Errors
     /// The algorithm, or one of the values, does not apply.
@@ -124,7 +129,49 @@ impl<'r> Request<'r> {
         given: &Parameters,
     ) -> Result<Solution, NotApplicable> {
         let info = self.asked(algorithm)?;
-        algorithm.solve(self, &Values::new(info, given)?)
+        let (fewer, own) = self.fewer_ports(info, given)?;
+        if own.len() == given.len() {
+            return algorithm.solve(self, &Values::new(info, given)?);
+        }
+        let mut solution = algorithm.solve(&fewer, &Values::new(info, &own)?)?;
+        solution.schedule.problem = self.problem;
+        let ports = FEWER_PORTS.into_iter().filter_map(|name| given.get_key_value(name));
+        let ports = ports.map(|(name, value)| (name.clone(), value.clone()));
+        solution.schedule.origin.parameters.extend(ports);
+        Ok(solution)
+    }
+
+    /// The request with the fewer ports that parameters give, and the other parameters.
+    ///
+    /// # Errors
+    /// No ports, or more than there are.
+    pub fn fewer_ports(
+        &self,
+        info: &Info,
+        given: &Parameters,
+    ) -> Result<(Self, Parameters), NotApplicable> {
+        let (mut fewer, mut own) = (*self, given.clone());
+        let several = matches!(self.topology.shape(), Shape::Clustered(_));
+        let Problem { ports, node_ports, .. } = &mut fewer.problem;
+        for (name, ports) in FEWER_PORTS.into_iter().zip([ports, node_ports]) {
+            let Some(value) = own.remove(name) else { continue };
+            let most = if name == FEWER_PORTS[1] && !several { 0 } else { u64::from(*ports) };
+            match value {
+                Setting::Integer(value) if (1..=most).contains(&value) => *ports = value as u32,
+                value => {
+                    let algorithm = info.name.clone().into_owned();
+                    let (value, rule) = (
+                        value.to_string(),
+                        match most {
+                            0 => "for nodes of one rank".to_owned(),
+                            most => format!("a whole number from 1 to {most}"),
+                        },
+                    );
+                    return Err(NotApplicable::Setting { algorithm, name, value, rule });
+                }
+            }
+        }
+        Ok((fewer, own))
     }
 
     /// The algorithm's settings worth pricing; [`solve`](Self::solve) may refuse some.

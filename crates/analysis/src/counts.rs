@@ -271,8 +271,8 @@ pub fn counting_work(schedule: &Schedule, machine: &Machine, demand: Option<&Dem
     // The ranks of a node share its ports.
     let per_rank = match machine.ranks() / machine.topology.nodes() {
         size if size > 1 && machine.topology.link_numbers() > 0 => {
-            let of_node = u128::from(schedule.problem.node_ports).div_ceil(size.into());
-            ports + ports.min(of_node) * segments
+            let of_node = u128::from(schedule.problem.node_ports) * segments / u128::from(size);
+            ports + of_node.min(ports * segments)
         }
         _ => ports * segments,
     };

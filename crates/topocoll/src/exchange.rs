@@ -10,8 +10,8 @@ use topocoll_analysis::{
 use topocoll_schedule::{Collective, Demand, Parameters, Problem, Schedule};
 use topocoll_topology::{Clusters, FullyConnected, Machine, PerClass, Rank, Shape, Subset};
 
+use crate::pool::Pool;
 use crate::price::{Price, Pricing, least};
-use crate::select::prices;
 use crate::{Choice, Error, Selection};
 
 /// Default limit of the bytes of memory for reading a schedule.
@@ -260,10 +260,19 @@ impl<'m> Exchange<'m> {
         algorithm: &dyn Algorithm,
         given: &Parameters,
     ) -> Result<(Parameters, Price), NotApplicable> {
-        let candidates = prices(algorithm, &Pricing::new(self), Some(given))?.priced;
-        let priced =
-            candidates.into_iter().map(|candidate| (candidate.parameters, candidate.price));
-        Ok(least(priced, |(_, price)| price).expect("bug: no priced setting"))
+        let reference = self.at_reference().budget(Budget::quick());
+        let mut pool =
+            Pool::new(&reference, &[(algorithm, given.clone())]).map_err(|(_, reason)| reason)?;
+        let found = pool.at(self.problem.block_bytes);
+        let priced = found.into_iter().map(|found| (found.parameters, found.price));
+        match least(priced, |(_, price)| price) {
+            Some(cheapest) => Ok(cheapest),
+            // Why none applies at this size.
+            None => self.request().solve(algorithm, given).map(|solution| {
+                let price = Pricing::new(self).claimed(&solution.claims);
+                (solution.schedule.origin.parameters, price)
+            }),
+        }
     }
 
     /// The setting of an algorithm that is fastest for the demand matrix.
@@ -363,6 +372,11 @@ impl<'m> Exchange<'m> {
             (Some((_, own)), None) => best_bounds(&self.problem, &without_links(own), None),
             _ => best_bounds(&self.problem, self.machine(), self.demand),
         }
+    }
+
+    /// The lower bounds of a problem of the machine's ranks.
+    pub(crate) fn bounds_of(&self, problem: &Problem) -> BestBounds {
+        best_bounds(problem, self.machine(), None)
     }
 
     /// Ranks every algorithm and setting that applies, by predicted time.

@@ -1,12 +1,10 @@
 //! Startups against volume: the Pareto front.
 
+use topocoll_algorithms::FEWER_PORTS;
 use topocoll_analysis::BestBounds;
-use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters};
+use topocoll_schedule::Parameters;
 
 use crate::exchange::Budget;
-use crate::price::Pricing;
-use crate::select::decide;
-use crate::sweep::groups;
 use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected};
 
 /// Settings that apply, by startups and volume: C1, and charged C2.
@@ -58,18 +56,17 @@ impl Exchange<'_> {
     /// # Errors
     /// A requested algorithm does not exist or does not apply.
     pub fn front(&self, asked: &[(String, Parameters)]) -> Result<Front, Error> {
-        let exchange = self.clone().budget(Budget::quick());
-        let (pricing, bound) = (Pricing::new(&exchange), self.bounds());
-        let (groups, rejected) = groups(&pricing, asked)?;
-        let mut partly_priced: Vec<PartlyPriced> = Vec::new();
-        let mut candidates = Vec::new();
-        for group in groups {
-            partly_priced.extend(group.partly_priced.filter(|p| !partly_priced.contains(p)));
-            candidates.extend(group.candidates);
-        }
-        decide(&mut candidates, &pricing, &[self.problem().block_bytes, MAX_BLOCK_BYTES]);
-        let choices = candidates.into_iter().map(|candidate| Choice::from(candidate).over(&bound));
-        let (points, undecided, beaten) = split(choices.collect());
+        let reference = self.at_reference().budget(Budget::quick());
+        let (mut pool, bound) = (self.pool(&reference, asked)?, self.bounds());
+        let choices = pool.at(self.problem().block_bytes).into_iter().map(|found| {
+            let name = &pool.asked[found.asked].algorithm.info().name;
+            Choice::new(name, found.parameters, found.price).over(&bound)
+        });
+        let (points, undecided, mut beaten) = split(choices.collect());
+        beaten.retain(|choice| {
+            FEWER_PORTS.iter().all(|ports| !choice.parameters.contains_key(*ports))
+        });
+        let (partly_priced, rejected) = (pool.partly_priced(), pool.rejected);
         Ok(Front { points, undecided, beaten, rejected, partly_priced, bound })
     }
 }

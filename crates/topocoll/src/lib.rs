@@ -44,6 +44,7 @@
 struct Readme;
 
 mod calibrate;
+mod envelope;
 mod error;
 mod exchange;
 mod front;
@@ -51,6 +52,7 @@ mod given_schedule;
 mod left_out;
 mod machines;
 mod network;
+mod pool;
 mod price;
 mod published;
 mod recount;
@@ -71,7 +73,7 @@ pub use machines::{load_file, machine, shipped};
 pub use network::Network;
 pub use price::{Price, Priced};
 pub use published::{PUBLISHED, Published, PublishedCounts};
-pub use select::{Choice, Crossover, Extremes, Selection};
+pub use select::{Choice, Extremes, Selection};
 pub use simulated::{NotSimulated, Simulations};
 pub use sweep::{Fastest, Line, Sweep};
 

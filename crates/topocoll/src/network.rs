@@ -97,7 +97,10 @@ mod tests {
         let network =
             Network { nodes: vec![3, 1], ports: 2, message: 1e-7, injection, inside, between };
         let machine = parse_file("here", &network.machine_file("command")).unwrap();
-        assert_eq!((machine.topology.short_form().as_str(), machine.ports.rank), ("cluster:3,1", 2));
+        assert_eq!(
+            (machine.topology.short_form().as_str(), machine.ports.rank),
+            ("cluster:3,1", 2)
+        );
         let startup = &machine.timing.startup;
         assert!((startup.of(INTRA_NODE) - 1e-6).abs() < 1e-12);
         assert!((startup.of(INTER_NODE) - 3e-5).abs() < 1e-12);

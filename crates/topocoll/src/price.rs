@@ -205,15 +205,13 @@ impl<'a> Pricing<'a> {
             by_claims.unwrap_or((claims.steps as f64 * timing.startup.least(), volume));
         // Links with a latency of their own may be faster than their class.
         let hops = if of_class { self.hops.max(claims.hops_floor as f64) } else { 0.0 };
-        let mut time = Time {
+        let time = Time {
             startup,
             transmission: transmission.max(volume),
             propagation: hops * timing.per_hop.least(),
             rearrangement: 0.0,
             barrier: self.barriers(claims.steps),
         };
-        // No schedule is faster than the bound, which knows the classes of links.
-        time.transmission += (self.seconds - time.total()).max(0.0);
         Price {
             priced: Priced::AtLeast,
             time,
@@ -222,6 +220,14 @@ impl<'a> Pricing<'a> {
             link_blocks,
             link_contention: 0,
         }
+    }
+
+    /// The price, or for a floor at least the bound, which knows the classes of links.
+    pub(crate) fn raised(&self, mut price: Price) -> Price {
+        if price.priced == Priced::AtLeast {
+            price.time.transmission += (self.seconds - price.time.total()).max(0.0);
+        }
+        price
     }
 
     fn barriers(&self, steps: u64) -> f64 {

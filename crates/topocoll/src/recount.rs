@@ -62,7 +62,7 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Result<Selection, Error> {
     }
     reject(&mut rejected, refusals, &counted);
     let bound = exchange.bounds();
-    let choices = ranked(counted, &bound);
+    let choices = ranked(counted, &bound, &[]);
     Ok(Selection { choices, rejected, partly_priced, ..Selection::nothing(bound) })
 }
 

@@ -1,13 +1,12 @@
 //! Every algorithm over block sizes, with its best setting at each size.
 
-use rayon::prelude::*;
-use topocoll_algorithms::{Algorithm, NotApplicable};
 use topocoll_analysis::BestBounds;
 use topocoll_schedule::Parameters;
 
-use crate::exchange::{Budget, refused};
-use crate::price::{Pricing, least};
-use crate::select::{Candidate, crossovers, decide, prices};
+use crate::envelope::{self, Lowest, between, envelope};
+use crate::exchange::refused;
+use crate::pool::{Pool, best_time};
+use crate::price::least;
 use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected};
 
 /// An algorithm over block sizes, with its best setting at each.
@@ -28,6 +27,8 @@ pub struct Line {
 pub struct Fastest {
     /// The first block size, in bytes.
     pub block_bytes: u64,
+    /// The last one, where it is undecided which schedule is the fastest beyond.
+    pub to_bytes: Option<u64>,
     /// The algorithm.
     pub algorithm: String,
     /// Its setting.
@@ -48,32 +49,25 @@ pub struct Sweep {
     pub lines: Vec<Line>,
     /// Algorithms that do not apply, and the reasons.
     pub rejected: Vec<Rejected>,
-    /// The fastest schedule from the first block size to the last; only exact prices.
+    /// The fastest schedule from the first block size to the last; only exact prices. Sizes at which a
+    /// floor is below are left out.
     pub crossovers: Vec<Fastest>,
     /// Algorithms of which only some settings were priced.
     pub partly_priced: Vec<PartlyPriced>,
     /// Algorithms with a setting priced by a floor that is below the best price of some size.
     pub undecided: Vec<String>,
     /// Algorithms that split blocks, so their counts do not grow in proportion to the size. They
-    /// are priced at every size; lines through their last prices give their crossovers.
+    /// are priced at every size, and their crossovers are exact to the bytes of a part.
     pub split: Vec<String>,
-    /// All settings, priced at the largest block size.
-    choices: Vec<Choice>,
-}
-
-/// The settings of an algorithm that agree with the request, priced at one block size.
-pub(crate) struct Group<'x> {
-    pub(crate) algorithm: &'x dyn Algorithm,
-    given: Parameters,
-    pub(crate) candidates: Vec<Candidate>,
-    pub(crate) partly_priced: Option<PartlyPriced>,
+    /// All settings with exact prices.
+    exact: Vec<(envelope::Line, String, Parameters)>,
 }
 
 impl Exchange<'_> {
     /// Prices over ascending `block_sizes`: every algorithm, or the `asked` ones by name, with
     /// their fixed parameters.
     ///
-    /// An algorithm whose counts grow with the size is priced once, at the largest size.
+    /// The prices at a size are those of a [selection](Self::select) at that size.
     ///
     /// # Errors
     /// A requested algorithm does not exist or does not apply.
@@ -86,58 +80,81 @@ impl Exchange<'_> {
         asked: &[(String, Parameters)],
     ) -> Result<Sweep, Error> {
         let largest = *block_sizes.last().expect("a sweep without block sizes");
-        let at_largest = self.sized(largest).budget(Budget::quick());
-        let pricing = Pricing::new(&at_largest);
-        let (groups, rejected) = groups(&pricing, asked)?;
-        let (lengths, mut candidates, lines) = flattened(groups);
-        decide(&mut candidates, &pricing, block_sizes);
-        let choices: Vec<Choice> = candidates.into_iter().map(Choice::from).collect();
-
+        let reference = self.at_reference();
+        let mut pool = self.pool(&reference, asked)?;
         let bounds: Vec<_> = block_sizes.iter().map(|&bytes| self.sized(bytes).bounds()).collect();
-        let mut rest = &choices[..];
-        let mut sweep = Sweep {
-            block_sizes: block_sizes.to_vec(),
-            lines: Vec::new(),
-            rejected,
-            crossovers: fastest(&choices, block_sizes),
-            partly_priced: Vec::new(),
-            undecided: undecided(&choices, block_sizes),
-            split: Vec::new(),
-            bounds,
-            choices: Vec::new(),
-        };
-        for (line, length) in lines.into_iter().zip(lengths) {
-            let (own, others) = rest.split_at(length);
-            rest = others;
-            let name = &*line.algorithm.info().name;
-            if let Some(partly) = line.partly_priced.filter(|p| !sweep.partly_priced.contains(p)) {
-                sweep.partly_priced.push(partly);
-            }
-            let whole = moves_whole_blocks(self, line.algorithm, own, block_sizes);
-            if !whole && !sweep.split.iter().any(|split| split == name) {
-                sweep.split.push(name.to_owned());
-            }
-            let points = block_sizes.iter().zip(&sweep.bounds).map(|(&bytes, bound)| {
-                let mut choices = own.to_vec();
-                if whole {
-                    for choice in &mut choices {
-                        choice.price = choice.price.scaled(largest, bytes);
-                    }
-                } else {
-                    let exchange = self.sized(bytes);
-                    let prices =
-                        prices(line.algorithm, &Pricing::new(&exchange), Some(&line.given));
-                    let priced = prices.map_or(Vec::new(), |prices| prices.priced);
-                    choices = priced.into_iter().map(Choice::from).collect();
+        let mut points: Vec<Vec<Choice>> = vec![Vec::new(); pool.asked.len()];
+        let (mut undecided, mut rejected) = (Vec::new(), std::mem::take(&mut pool.rejected));
+        for (&bytes, bound) in block_sizes.iter().zip(&bounds) {
+            let found = pool.at(bytes);
+            let best = best_time(found.iter().map(|found| &found.price));
+            let mut of_line: Vec<Vec<_>> = points.iter().map(|_| Vec::new()).collect();
+            for found in found {
+                let name = &*pool.asked[found.asked].algorithm.info().name;
+                let is_open =
+                    found.price.priced == Priced::AtLeast && found.price.time.total() < best;
+                if is_open && !undecided.iter().any(|known| known == name) {
+                    undecided.push(name.to_owned());
                 }
+                of_line[found.asked].push(Choice::new(name, found.parameters, found.price));
+            }
+            for (line, choices) in points.iter_mut().zip(of_line) {
                 let best = least(choices, |choice| &choice.price);
-                best.expect("bug: an algorithm without a setting").over(bound)
-            });
-            let points = points.collect();
-            sweep.lines.push(Line { algorithm: name.to_owned(), given: line.given, points });
+                line.extend(best.map(|best| best.over(bound)));
+            }
         }
-        sweep.choices = choices;
-        Ok(sweep)
+        let mut lines = Vec::new();
+        for (asked, points) in pool.asked.iter().zip(points) {
+            let name = &*asked.algorithm.info().name;
+            match points.len() == block_sizes.len() {
+                true => lines.push(Line {
+                    algorithm: name.to_owned(),
+                    given: asked.given.clone(),
+                    points,
+                }),
+                false => {
+                    rejected.push(Rejected::new(name, &"no setting takes all of these block sizes"))
+                }
+            }
+        }
+        let named = |asked: usize| pool.asked[asked].algorithm.info().name.clone().into_owned();
+        let exact =
+            pool.exact().map(|(line, asked, parameters)| (line, named(asked), parameters.clone()));
+        let exact = exact.collect();
+        let fastest = pool.fastest();
+        let sizes: Vec<Lowest> = fastest.iter().map(|one| one.sizes).collect();
+        let named = |asked: usize| pool.asked[asked].algorithm.info().name.clone().into_owned();
+        let crossovers = between(&sizes, block_sizes[0], largest).into_iter();
+        let crossovers = crossovers.map(|(place, sizes)| Fastest {
+            block_bytes: sizes.from,
+            to_bytes: sizes.to,
+            algorithm: named(fastest[place].asked),
+            parameters: fastest[place].parameters.clone(),
+            published: false,
+        });
+        Ok(Sweep {
+            block_sizes: block_sizes.to_vec(),
+            bounds,
+            lines,
+            rejected,
+            crossovers: crossovers.collect(),
+            partly_priced: pool.partly_priced(),
+            undecided,
+            split: pool.split(),
+            exact,
+        })
+    }
+
+    /// A pool of every algorithm, or of the `asked` ones by name.
+    pub(crate) fn pool<'x>(
+        &self,
+        reference: &'x Exchange<'x>,
+        asked: &[(String, Parameters)],
+    ) -> Result<Pool<'x>, Error> {
+        let find =
+            |(name, given): &(String, Parameters)| Ok((reference.find(name)?, given.clone()));
+        let asked = asked.iter().map(find).collect::<Result<Vec<_>, Error>>()?;
+        Pool::new(reference, &asked).map_err(|(name, reason)| refused(&name, reason))
     }
 }
 
@@ -146,120 +163,27 @@ impl Sweep {
     /// whose counts grow with the size.
     #[must_use]
     pub fn crossovers_with(&self, lines: &[Line]) -> Vec<Fastest> {
-        let others = lines.iter().filter_map(|line| line.points.last().cloned());
-        let choices: Vec<_> = self.choices.iter().cloned().chain(others).collect();
-        fastest(&choices, &self.block_sizes)
-    }
-}
-
-/// A group without its candidates.
-struct Asked<'x> {
-    algorithm: &'x dyn Algorithm,
-    given: Parameters,
-    partly_priced: Option<PartlyPriced>,
-}
-
-/// The candidates of all groups in a row, and the number of each group.
-fn flattened<'x>(groups: Vec<Group<'x>>) -> (Vec<usize>, Vec<Candidate>, Vec<Asked<'x>>) {
-    let (mut lengths, mut candidates, mut lines) = (Vec::new(), Vec::new(), Vec::new());
-    for Group { algorithm, given, candidates: own, partly_priced } in groups {
-        lengths.push(own.len());
-        candidates.extend(own);
-        lines.push(Asked { algorithm, given, partly_priced });
-    }
-    (lengths, candidates, lines)
-}
-
-/// The algorithms that apply, with prices, and those that do not.
-pub(crate) fn groups<'x>(
-    pricing: &Pricing<'x>,
-    asked: &[(String, Parameters)],
-) -> Result<(Vec<Group<'x>>, Vec<Rejected>), Error> {
-    let price = |(algorithm, given): (&'x dyn Algorithm, Parameters)| {
-        let prices = prices(algorithm, pricing, (!asked.is_empty()).then_some(&given))?;
-        let partly_priced = prices.partly(&algorithm.info().name);
-        Ok(Group { algorithm, given, candidates: prices.priced, partly_priced })
-    };
-    let every: Vec<(&dyn Algorithm, Parameters)> = match asked.is_empty() {
-        true => {
-            let all = pricing.exchange.algorithms();
-            all.map(|algorithm| (algorithm, Parameters::new())).collect()
-        }
-        false => {
-            let find = |(name, given): &(String, Parameters)| {
-                Ok((pricing.exchange.find(name)?, given.clone()))
-            };
-            asked.iter().map(find).collect::<Result<_, Error>>()?
-        }
-    };
-    let names: Vec<_> = every.iter().map(|(algorithm, _)| algorithm.info().name.clone()).collect();
-    let priced: Vec<Result<_, NotApplicable>> = every.into_par_iter().map(price).collect();
-    let (mut groups, mut rejected) = (Vec::new(), Vec::new());
-    for (name, priced) in names.into_iter().zip(priced) {
-        match priced {
-            Ok(group) => groups.push(group),
-            Err(reason) if asked.is_empty() => rejected.push(Rejected::new(&name, &reason)),
-            Err(reason) => return Err(refused(&name, reason)),
-        }
-    }
-    Ok((groups, rejected))
-}
-
-/// Whether the settings are the same at every block size, and move the same whole blocks.
-fn moves_whole_blocks(
-    exchange: &Exchange<'_>,
-    algorithm: &dyn Algorithm,
-    choices: &[Choice],
-    block_sizes: &[u64],
-) -> bool {
-    let counts = |setting: &Parameters, block_bytes: u64| {
-        let exchange = exchange.sized(block_bytes);
-        let solution = exchange.request().solve(algorithm, setting).ok()?;
-        let (claims, bytes) = (solution.claims, u128::from(block_bytes));
-        (solution.schedule.rule().cuts().is_empty() && claims.bytes % bytes == 0)
-            .then_some((claims.steps, claims.bytes / bytes))
-    };
-    choices.iter().all(|choice| {
-        let first = counts(&choice.parameters, block_sizes[0]);
-        first.is_some()
-            && block_sizes[1..].iter().all(|&size| counts(&choice.parameters, size) == first)
-    })
-}
-
-/// The fastest of `choices`, priced at the largest block size, from the smallest on.
-fn fastest(choices: &[Choice], block_sizes: &[u64]) -> Vec<Fastest> {
-    let (smallest, largest) = (block_sizes[0], block_sizes[block_sizes.len() - 1]);
-    let all = crossovers(choices, largest);
-    let before = all.partition_point(|crossover| crossover.block_bytes <= smallest);
-    let inside = all[before.saturating_sub(1)..].iter();
-    inside
-        .take_while(|crossover| crossover.block_bytes <= largest)
-        .map(|crossover| {
-            let choice = &choices[crossover.choice];
+        let largest = self.block_sizes[self.block_sizes.len() - 1];
+        let others = lines.iter().filter_map(|line| {
+            let choice = line.points.last()?;
+            let line = envelope::Line { seconds: choice.price.line(largest), least: 1 };
+            Some((line, &choice.algorithm, &choice.parameters, true))
+        });
+        let exact =
+            self.exact.iter().map(|(line, name, parameters)| (*line, name, parameters, false));
+        let all: Vec<_> = exact.chain(others).collect();
+        let seconds: Vec<_> = all.iter().map(|one| one.0).collect();
+        let found = between(&envelope(&seconds), self.block_sizes[0], largest).into_iter();
+        let found = found.map(|(_, sizes)| {
+            let (_, algorithm, parameters, published) = all[sizes.line];
             Fastest {
-                block_bytes: crossover.block_bytes.max(smallest),
-                algorithm: choice.algorithm.clone(),
-                parameters: choice.parameters.clone(),
-                published: choice.price.priced == Priced::Published,
+                block_bytes: sizes.from,
+                to_bytes: sizes.to,
+                algorithm: algorithm.clone(),
+                parameters: parameters.clone(),
+                published,
             }
-        })
-        .collect()
-}
-
-/// The algorithms with a setting whose floor is below the best exact price at some block size.
-fn undecided(choices: &[Choice], block_sizes: &[u64]) -> Vec<String> {
-    let largest = block_sizes[block_sizes.len() - 1];
-    let mut names: Vec<String> = Vec::new();
-    for &bytes in block_sizes {
-        let at = |choice: &Choice| choice.price.scaled(largest, bytes).time.total();
-        let exact = choices.iter().filter(|choice| choice.price.priced == Priced::Exactly);
-        let best = exact.map(at).fold(f64::INFINITY, f64::min);
-        let floors = choices.iter().filter(|choice| choice.price.priced == Priced::AtLeast);
-        for choice in floors.filter(|choice| at(choice) < best) {
-            if !names.contains(&choice.algorithm) {
-                names.push(choice.algorithm.clone());
-            }
-        }
+        });
+        found.collect()
     }
-    names
 }

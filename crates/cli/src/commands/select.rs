@@ -241,12 +241,13 @@ fn report(exchange: &Exchange<'_>, selection: &Selection) -> Report {
         crossovers: (selection.crossovers.iter())
             .map(|crossover| Crossover {
                 block_bytes: crossover.block_bytes,
-                algorithm: of(crossover.choice).algorithm.clone(),
+                to_bytes: crossover.to_bytes,
+                algorithm: crossover.algorithm.clone(),
                 kind: None,
-                parameters: of(crossover.choice).parameters.clone(),
+                parameters: crossover.parameters.clone(),
             })
             .collect(),
-        crossovers_to_bytes: selection.crossovers_to,
+        crossovers_to_bytes: selection.crossovers.last().and_then(|last| last.to_bytes),
         split: selection.split.clone(),
         extremes: (selection.extremes.iter())
             .map(|extremes| Extremes {

@@ -355,7 +355,7 @@ fn report(machine: &Machine, problem: &Problem, found: &Found) -> Report {
         fastest: (found.winners().into_iter())
             .filter_map(|(block_bytes, choice)| {
                 let Choice { algorithm, parameters, .. } = choice?.clone();
-                Some(Crossover { block_bytes, algorithm, kind: None, parameters })
+                Some(Crossover { block_bytes, to_bytes: None, algorithm, kind: None, parameters })
             })
             .collect(),
         not_simulated: (found.missing())
@@ -371,6 +371,7 @@ fn report(machine: &Machine, problem: &Problem, found: &Found) -> Report {
         list.into_iter()
             .map(|fastest| Crossover {
                 block_bytes: fastest.block_bytes,
+                to_bytes: fastest.to_bytes,
                 algorithm: fastest.algorithm,
                 kind: Some(kind(fastest.published)),
                 parameters: fastest.parameters,
@@ -464,7 +465,7 @@ fn text(
     let table = table(&header, if formulas { 4 } else { 3 }, rows);
     let mut winners = match &found.simulated {
         Some(simulated) => by_simulation(simulated, found, &names),
-        None => fastest("Fastest", &found.sweep.crossovers, &names),
+        None => fastest("Fastest", found.sweep.block_sizes[0], &found.sweep.crossovers, &names),
     };
     if winners.is_empty() {
         winners = "The fastest schedule of each block size:".to_owned();
@@ -472,7 +473,12 @@ fn text(
     let mut answer = Answer::new(winners);
     if formulas {
         let crossovers = found.sweep.crossovers_with(found.formulas());
-        answer = answer.about(fastest("With published formulas", &crossovers, &names));
+        answer = answer.about(fastest(
+            "With published formulas",
+            found.sweep.block_sizes[0],
+            &crossovers,
+            &names,
+        ));
     }
     answer
         .about(about_sizes(machine, problem, &range(found)) + ".")
@@ -481,6 +487,25 @@ fn text(
         .notes(notes(found))
         .list(&heading(found), missing(found, &names))
         .list("Does not apply:", why(args, exchange, &found.sweep.rejected, found.rejected()))
+}
+
+/// `X from 1 B, Y from 1 KiB to 4 KiB, undecided from 4097 B, Z from 1 MiB`: names from a block size on,
+/// some of them to a last one.
+pub(super) fn by_size(least: u64, parts: &[(u64, Option<u64>, String)]) -> String {
+    let mut out = Vec::new();
+    if let Some(&(first, ..)) = parts.first().filter(|&&(first, ..)| first > least) {
+        out.push(format!("undecided to {}", bytes(first - 1)));
+    }
+    for (from, to, name) in parts {
+        match to {
+            None => out.push(format!("{name} from {}", bytes(*from))),
+            Some(to) => {
+                out.push(format!("{name} from {} to {}", bytes(*from), bytes(*to)));
+                out.push(format!("undecided from {}", bytes(to + 1)));
+            }
+        }
+    }
+    out.join(", ")
 }
 
 /// The two fastest of some points.
@@ -535,7 +560,7 @@ fn missing(found: &Found, names: &Names<'_>) -> String {
     out
 }
 
-fn fastest(what: &str, list: &[Fastest], names: &Names<'_>) -> String {
+fn fastest(what: &str, least: u64, list: &[Fastest], names: &Names<'_>) -> String {
     if list.is_empty() {
         return String::new();
     }
@@ -543,10 +568,10 @@ fn fastest(what: &str, list: &[Fastest], names: &Names<'_>) -> String {
         .map(|fastest| {
             let setting = names.setting(&fastest.algorithm, &fastest.parameters);
             let name = named(&fastest.algorithm, &setting, fastest.published);
-            format!("{name} from {}", bytes(fastest.block_bytes))
+            (fastest.block_bytes, fastest.to_bytes, name)
         })
         .collect();
-    format!("{what}: {}.\n", parts.join(", "))
+    format!("{what}: {}.\n", by_size(least, &parts))
 }
 
 fn notes(found: &Found) -> String {

@@ -146,6 +146,9 @@ impl Rejected {
 #[derive(Serialize)]
 pub(crate) struct Crossover {
     pub(crate) block_bytes: u64,
+    /// The last size, where it is undecided which setting is the fastest beyond.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to_bytes: Option<u64>,
     pub(crate) algorithm: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kind: Option<&'static str>,

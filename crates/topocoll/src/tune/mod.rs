@@ -12,8 +12,8 @@ use topocoll_analysis::{Time, check_counting_work, count_steps};
 use topocoll_schedule::{Collective, Parameters, Problem, Setting};
 use topocoll_topology::{Machine, Ports, Rank, Shape, Subset};
 
-use crate::select::crossovers;
-use crate::{Budget, Choice, Crossover, Error, Exchange, Price, Priced};
+use crate::envelope::{Line, envelope};
+use crate::{Budget, Choice, Error, Exchange, Price, Priced};
 
 /// An MPI library that reads a tuning file.
 #[derive(Clone, Copy, Debug)]
@@ -279,8 +279,12 @@ fn modelled(
         own.push(candidate);
         choices.push(price_of(machine, &problem, name, candidate.at_once)?);
     }
-    let turn = |found: &Crossover| Turn { block_bytes: found.block_bytes, own: own[found.choice] };
-    Ok(crossovers(&choices, PRICED).iter().map(turn).collect())
+    let lines: Vec<_> = choices
+        .iter()
+        .map(|choice| Line { seconds: choice.price.line(PRICED), least: 1 })
+        .collect();
+    let turns = envelope(&lines).into_iter();
+    Ok(turns.map(|lowest| Turn { block_bytes: lowest.from, own: own[lowest.line] }).collect())
 }
 
 /// The block size of prices; those of all algorithms here grow with it.

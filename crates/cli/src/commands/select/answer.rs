@@ -10,10 +10,11 @@ use super::{Report, Simulated, in_full, reason};
 use crate::args;
 use crate::commands::heading::{about_demand, assumed_by};
 use crate::commands::names::Names;
+use crate::commands::sweep::by_size;
 use crate::commands::within::{about, heading, is_open};
 use crate::commands::{command_line, of_operation, plural, refused};
 use crate::demand::Named;
-use crate::render::{Answer, Field, Table, blocks, bytes, height, seconds, table, width};
+use crate::render::{self, Answer, Field, Table, blocks, bytes, height, seconds, table, width};
 
 /// Rows of the table without `--all`. On a machine with faults, what these cost takes lines too, so
 /// there are fewer rows where the answer is longer than a screen.
@@ -87,12 +88,12 @@ pub(super) fn answer(
     };
     let distinct = rows.len();
     rows.truncate(if args.all { distinct } else { SHOWN });
-    let winners = selection.crossovers.iter().map(|winner| &selection.choices[winner.choice]);
+    let winners = selection.crossovers.iter().map(|one| (&*one.algorithm, &one.parameters));
     let equal = rows.iter().flat_map(|row| row.others.iter().copied().chain([row.choice]));
     let told = if args.all { ranking.left.len() } else { SHOWN };
     let left = ranking.left.iter().take(told).map(|left| left.choice);
-    let listed = equal.chain(winners).chain(left);
-    let listed = listed.map(|choice| (&*choice.algorithm, &choice.parameters));
+    let listed = equal.chain(left).map(|choice| (&*choice.algorithm, &choice.parameters));
+    let listed = listed.chain(winners);
     let names = Names::new(catalogue, listed);
     let hidden = distinct - rows.len();
     let mut told =
@@ -420,26 +421,20 @@ impl Told<'_> {
     /// The winners by block size, and with `--all` where the settings of one algorithm cross.
     fn by_block_size(&self) -> String {
         let mut out = String::new();
-        let Selection { crossovers, crossovers_to: to, .. } = self.selection;
+        let crossovers = &self.selection.crossovers;
         // One that is the fastest at all sizes is not named again.
         if !crossovers.is_empty() && !self.selection.is_for_all_sizes() {
             let parts = crossovers.iter().map(|crossover| {
-                let choice = &self.selection.choices[crossover.choice];
-                format!("{} from {}", self.named(choice), bytes(crossover.block_bytes))
+                let (name, parameters) = (&crossover.algorithm, &crossover.parameters);
+                let name = match self.args.all {
+                    true => render::named(name, parameters),
+                    false => render::named(name, &self.names.setting(name, parameters)),
+                };
+                (crossover.block_bytes, crossover.to_bytes, name)
             });
             let by = if self.report.simulated.is_some() { " in the steps model" } else { "" };
-            let parts = parts.collect::<Vec<_>>().join(", ");
-            let to = to.map(|to| format!(" to {}", bytes(to)));
-            out += &format!("Fastest by block size{by}: {parts}{}.\n", to.unwrap_or_default());
-        }
-        if !self.selection.split.is_empty() {
-            let (names, verb) = (
-                self.selection.split.join(" and "),
-                if self.selection.split.len() > 1 { "split" } else { "splits" },
-            );
-            out += &format!(
-                "{names} {verb} blocks: `topocoll sweep` prices each block size separately.\n"
-            );
+            let parts = by_size(1, &parts.collect::<Vec<_>>());
+            out += &format!("Fastest by block size{by}: {parts}.\n");
         }
         for extremes in self.selection.extremes.iter().filter(|_| self.args.all) {
             out += &format!(

@@ -1,0 +1,642 @@
+//! The candidates of an exchange and their prices, for any block size.
+//!
+//! Rankings, sweeps and Pareto fronts ask a pool, so they have the same candidates and the same prices. All
+//! candidates are solved once, for blocks of a reference size. The counts of those that move whole blocks grow
+//! with the size, so their times are lines. Others are solved and priced again at each size.
+//!
+//! A candidate that takes long to count has a floor as its price. It is counted if its floor is below the least
+//! exact time at some block size ([`Pool::new`]), and once more with a budget of its own at a size that is
+//! asked for ([`Pool::at`]): what is known at a size does not depend on the sizes asked before.
+//!
+//! Schedules for fewer ports are candidates too, if a lower bound of all of them is below the least time, and
+//! as far as a small part of the budget is enough to count them.
+
+use rayon::prelude::*;
+use topocoll_algorithms::{Algorithm, Claims, FEWER_PORTS, NotApplicable, Solution};
+use topocoll_analysis::counting_work;
+use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Problem, Schedule, Step};
+use topocoll_topology::{Ports, Rank, Shape};
+
+use crate::envelope::{Line, Lowest, bends, envelope, promise, time, without_open};
+use crate::exchange::agrees;
+use crate::price::{Price, Priced, Pricing};
+use crate::{Exchange, PartlyPriced, Rejected};
+
+/// The most segments for pricing one setting.
+const WORK_PER_SETTING: u128 = 1 << 21;
+/// The most segments for pricing all settings of an algorithm.
+const WORK_PER_ALGORITHM: u128 = 1 << 23;
+/// The part of the budget for candidates that may be the fastest at some block size. The rest is for one size.
+const PART_FOR_ALL_SIZES: u128 = 2;
+/// The part of the budget for schedules for fewer ports.
+const PART_FOR_FEWER_PORTS: u128 = 64;
+/// Ports of a rank, or of a node, up to which all smaller numbers are tried together.
+const FEW_PORTS: u32 = 8;
+
+/// Reference sizes of blocks: primes, which no number of parts divides.
+const REFERENCES: [u64; 3] = [1_048_573, 8191, 127];
+
+/// A requested algorithm with its fixed parameters, or every algorithm.
+pub(crate) struct Asked<'x> {
+    pub(crate) algorithm: &'x dyn Algorithm,
+    pub(crate) given: Parameters,
+    /// Settings refused at the reference size.
+    refused: Vec<Parameters>,
+    pub(crate) partly_priced: Option<PartlyPriced>,
+}
+
+struct Candidate {
+    /// The place of its algorithm.
+    asked: usize,
+    parameters: Parameters,
+    claims: Claims,
+    /// At the reference size; a floor is a line too.
+    price: Price,
+    /// The schedule, unless the claims give the price.
+    schedule: Option<Schedule>,
+    /// Its exact price where it was counted for one block size.
+    counted: Option<Price>,
+    /// Whether it moves whole blocks.
+    whole: bool,
+    /// Whether another setting of its algorithm claims no more steps and bytes.
+    left: bool,
+    /// Whether it leaves ports unused.
+    fewer: bool,
+    /// The least block size that it accepts.
+    least: Option<u64>,
+}
+
+/// A candidate at a block size.
+pub(crate) struct Found {
+    pub(crate) asked: usize,
+    pub(crate) parameters: Parameters,
+    pub(crate) price: Price,
+    pub(crate) left: bool,
+    pub(crate) fewer: bool,
+    /// The place in the pool.
+    candidate: Option<usize>,
+    schedule: Option<Schedule>,
+}
+
+/// A fastest candidate over block sizes.
+pub(crate) struct Winner {
+    pub(crate) sizes: Lowest,
+    pub(crate) asked: usize,
+    pub(crate) parameters: Parameters,
+}
+
+pub(crate) struct Pool<'x> {
+    pricing: Pricing<'x>,
+    pub(crate) asked: Vec<Asked<'x>>,
+    /// Algorithms that do not apply, and the reasons.
+    pub(crate) rejected: Vec<Rejected>,
+    candidates: Vec<Candidate>,
+    /// Segments that may be counted for all block sizes.
+    left: u128,
+    /// Segments that were counted, for progress.
+    done: u128,
+}
+
+impl<'m> Exchange<'m> {
+    /// The same with the blocks for which a [`Pool`] solves.
+    pub(crate) fn at_reference(&self) -> Self {
+        let pairs = u128::from(self.problem().ranks).pow(2);
+        let fits = |bytes: &u64| pairs * u128::from(*bytes) <= MAX_BLOCK_BYTES.into();
+        self.sized(REFERENCES.into_iter().find(fits).unwrap_or(REFERENCES[2]))
+    }
+}
+
+impl<'x> Pool<'x> {
+    /// The candidates of every algorithm, or of those `asked` with their fixed parameters, for an
+    /// exchange [at the reference size](Exchange::at_reference).
+    ///
+    /// # Errors
+    /// The first algorithm that is asked for and does not apply, and why not.
+    pub(crate) fn new(
+        reference: &'x Exchange<'x>,
+        asked: &[(&'x dyn Algorithm, Parameters)],
+    ) -> Result<Self, (String, NotApplicable)> {
+        let pricing = Pricing::new(reference);
+        let every = match asked {
+            [] => reference.algorithms().map(|algorithm| (algorithm, Parameters::new())).collect(),
+            asked => asked.to_vec(),
+        };
+        let solved = every
+            .par_iter()
+            .map(|(algorithm, given)| Solved::new(*algorithm, &pricing, given, !asked.is_empty()));
+        let solved: Vec<Result<Solved, NotApplicable>> = solved.collect();
+        let left = reference.limits().work / PART_FOR_ALL_SIZES;
+        let (asked_for, rejected, candidates) = (Vec::new(), Vec::new(), Vec::new());
+        let mut pool = Self { pricing, asked: asked_for, rejected, candidates, left, done: 0 };
+        for ((algorithm, given), solved) in every.into_iter().zip(solved) {
+            let name = algorithm.info().name.clone();
+            match solved {
+                Ok(Solved { refused, partly_priced, candidates }) => {
+                    let place = pool.asked.len();
+                    let placed = candidates.into_iter();
+                    let placed = placed.map(|candidate| Candidate { asked: place, ..candidate });
+                    pool.candidates.extend(placed);
+                    pool.asked.push(Asked { algorithm, given, refused, partly_priced });
+                }
+                Err(reason) if asked.is_empty() => {
+                    pool.rejected.push(Rejected::new(&name, &reason));
+                }
+                Err(reason) => return Err((name.into_owned(), reason)),
+            }
+        }
+        pool.take_whole_algorithms();
+        pool.decide();
+        if asked.is_empty() {
+            pool.try_fewer_ports();
+        }
+        Ok(pool)
+    }
+
+    fn exchange(&self) -> &'x Exchange<'x> {
+        self.pricing.exchange
+    }
+
+    fn reference(&self) -> u64 {
+        self.exchange().problem().block_bytes
+    }
+
+    /// The lines of exact prices, each with the place of its candidate.
+    fn lines(&self) -> (Vec<Line>, Vec<usize>) {
+        let exact = |(place, candidate): (usize, &Candidate)| {
+            let seconds = candidate.price.line(self.reference());
+            let least = candidate.least.unwrap_or(1);
+            let exact = candidate.price.priced == Priced::Exactly;
+            exact.then_some((Line { seconds, least }, place))
+        };
+        self.candidates.iter().enumerate().filter_map(exact).unzip()
+    }
+
+    /// Counts candidates whose floor is below the least exact time at some block size, within a part of
+    /// the budget, the lowest share first. Returns whether it was enough.
+    fn decide(&mut self) -> bool {
+        let mut announced = false;
+        loop {
+            let (lines, _) = self.lines();
+            let lowest = envelope(&lines);
+            let sizes = bends(&lowest);
+            let floors = (self.candidates.iter().enumerate())
+                .filter(|(_, candidate)| candidate.price.priced == Priced::AtLeast);
+            let mut open: Vec<(f64, usize)> = floors
+                .filter_map(|(place, candidate)| {
+                    let floor = candidate.price.line(self.reference());
+                    Some((promise(floor, &lines, &lowest, &sizes)?, place))
+                })
+                .collect();
+            open.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let machine = self.exchange().machine();
+            let work_of = |place: usize| {
+                let schedule = self.candidates[place].schedule.as_ref();
+                schedule.map_or(u128::MAX, |schedule| counting_work(schedule, machine, None))
+            };
+            let next = open.iter().map(|&(_, place)| (place, work_of(place)));
+            let Some((place, work)) = next.into_iter().find(|(_, work)| *work <= self.left) else {
+                return open.is_empty();
+            };
+            if !std::mem::replace(&mut announced, true) {
+                self.announce(open.iter().map(|&(_, place)| work_of(place)), self.left);
+            }
+            self.left -= work;
+            let schedule = self.candidates[place].schedule.clone().expect("bug: no schedule");
+            match self.counted(&schedule, work, None) {
+                Some(exact) => self.candidates[place].price = exact,
+                None => self.left = 0,
+            }
+        }
+    }
+
+    /// Adds the schedules for fewer ports, as far as their lower bound is below the least exact time at
+    /// some block size.
+    fn try_fewer_ports(&mut self) {
+        let problem = *self.exchange().problem();
+        let several = matches!(self.exchange().machine().topology.shape(), Shape::Clustered(_));
+        let fewer = match several {
+            false => (1..problem.ports).rev().map(Ports::from).collect(),
+            true => fewer_of_both(problem.both_ports()),
+        };
+        self.left = self.exchange().limits().work / PART_FOR_FEWER_PORTS;
+        for ports in fewer {
+            if !self.may_gain(ports) {
+                // The bounds grow as ports get fewer.
+                if several { continue } else { break }
+            }
+            self.add_with(ports, several);
+            if !self.decide() {
+                break;
+            }
+        }
+        self.candidates.retain(|one| !one.fewer || one.price.priced == Priced::Exactly);
+    }
+
+    /// Whether the lower bound of all schedules with these ports is below the least exact time at some
+    /// block size, of powers of 2 and where the fastest candidate changes.
+    fn may_gain(&self, ports: Ports) -> bool {
+        let (lines, _) = self.lines();
+        let lowest = envelope(&lines);
+        if lowest.is_empty() {
+            return false;
+        }
+        let Problem { operation, ranks, .. } = *self.exchange().problem();
+        let sizes = bends(&lowest).into_iter().chain((0..=40).map(|power| 1 << power));
+        sizes.into_iter().any(|bytes: u64| {
+            let problem = Problem::new(operation, ranks, ports, bytes);
+            let problem = problem.expect("bug: fewer ports or another size");
+            let bound = self.exchange().bounds_of(&problem).seconds;
+            bound < time(&lines, &lowest, bytes) * (1.0 - 1e-9)
+        })
+    }
+
+    /// Adds the candidates for these ports that differ from those of more ports.
+    fn add_with(&mut self, ports: Ports, several: bool) {
+        let mut limit =
+            Parameters::from([(FEWER_PORTS[0].to_owned(), u64::from(ports.rank).into())]);
+        if several {
+            limit.insert(FEWER_PORTS[1].to_owned(), u64::from(ports.node).into());
+        }
+        let request = self.exchange().request();
+        let new: Vec<Vec<Candidate>> = (self.asked.par_iter().enumerate())
+            .map(|(place, asked)| {
+                let info = asked.algorithm.info();
+                let Ok((fewer, _)) = request.fewer_ports(info, &limit) else { return Vec::new() };
+                let settings = fewer.candidates(asked.algorithm).unwrap_or_default();
+                let known: Vec<_> = self.candidates.iter().filter(|c| c.asked == place).collect();
+                let solve = |setting: Parameters| {
+                    let given: Parameters = setting.into_iter().chain(limit.clone()).collect();
+                    let solution = request.solve(asked.algorithm, &given).ok()?;
+                    let price = self.pricing.claimed(&solution.claims);
+                    let new = Candidate::new(&solution, price, &self.pricing);
+                    let same = known.iter().any(|known| known.costs_as_much_as(&new));
+                    (!same).then_some(Candidate { asked: place, fewer: true, ..new })
+                };
+                settings.into_iter().filter_map(solve).collect()
+            })
+            .collect();
+        self.candidates.extend(new.into_iter().flatten());
+        self.take_whole_algorithms();
+    }
+
+    /// Settings of an algorithm of which one splits blocks are all solved again at each size, because it
+    /// may refuse some sizes.
+    fn take_whole_algorithms(&mut self) {
+        let mut splits = vec![false; self.asked.len()];
+        self.candidates.iter().for_each(|candidate| splits[candidate.asked] |= !candidate.whole);
+        for candidate in self.candidates.iter_mut().filter(|candidate| splits[candidate.asked]) {
+            if std::mem::replace(&mut candidate.whole, false) {
+                candidate.least = None;
+            }
+        }
+    }
+
+    /// All candidates at a block size, with prices as far as the budget goes.
+    pub(crate) fn at(&mut self, bytes: u64) -> Vec<Found> {
+        let sized = self.exchange().sized(bytes);
+        let pricing = Pricing::new(&sized);
+        let pairs = u128::from(sized.problem().ranks).pow(2);
+        // A block of several blocks may be too large.
+        let checked =
+            bytes > self.reference() && pairs * u128::from(bytes) > MAX_BLOCK_BYTES.into();
+        let solve = |asked: usize, parameters: &Parameters| {
+            sized.request().solve(self.asked[asked].algorithm, parameters).ok()
+        };
+        let found = |candidate: Option<usize>, asked: usize, solution: Solution| Found {
+            asked,
+            price: pricing.price(&solution, WORK_PER_SETTING),
+            parameters: solution.schedule.origin.parameters.clone(),
+            left: candidate.is_some_and(|place| self.candidates[place].left),
+            fewer: candidate.is_some_and(|place| self.candidates[place].fewer),
+            candidate,
+            schedule: Some(solution.schedule),
+        };
+        let known = self.candidates.par_iter().enumerate().filter_map(|(place, candidate)| {
+            let Candidate { asked, parameters, .. } = candidate;
+            if !candidate.whole {
+                return Some(found(Some(place), *asked, solve(*asked, parameters)?));
+            }
+            if checked {
+                solve(*asked, parameters)?;
+            }
+            Some(Found {
+                asked: *asked,
+                parameters: parameters.clone(),
+                price: candidate.price.scaled(self.reference(), bytes),
+                left: candidate.left,
+                fewer: candidate.fewer,
+                candidate: Some(place),
+                schedule: None,
+            })
+        });
+        let mut all: Vec<Found> = known.collect();
+        for (place, asked) in self.asked.iter().enumerate() {
+            let solved = asked.refused.iter().filter_map(|setting| solve(place, setting));
+            all.extend(solved.map(|solution| found(None, place, solution)));
+        }
+        for Found { price, .. } in &mut all {
+            *price = pricing.raised(*price);
+        }
+        // The order of algorithms decides between equal times.
+        all.sort_by_key(|found| found.asked);
+        all.retain(|found| !found.fewer || found.price.priced == Priced::Exactly);
+        self.decide_at(&mut all, &pricing, bytes);
+        all
+    }
+
+    /// Counts candidates whose floor is below the least exact time, the least floors of all algorithms
+    /// first, within the budget.
+    fn decide_at(&mut self, all: &mut [Found], pricing: &Pricing<'_>, bytes: u64) {
+        let budget = self.exchange().limits();
+        let most = budget.work - budget.work / PART_FOR_ALL_SIZES;
+        let mut best = best_time(all.iter().map(|found| &found.price));
+        let floor = |found: &Found| found.price.priced == Priced::AtLeast;
+        let mut open: Vec<usize> = (0..all.len())
+            .filter(|&i| floor(&all[i]) && all[i].price.time.total() < best)
+            .collect();
+        open.sort_by(|&a, &b| all[a].price.time.total().total_cmp(&all[b].price.time.total()));
+        // The best of every algorithm, the second of every algorithm, and so on.
+        let mut number = vec![0; self.asked.len()];
+        let mut open: Vec<(u32, usize)> = (open.into_iter())
+            .map(|i| {
+                number[all[i].asked] += 1;
+                (number[all[i].asked], i)
+            })
+            .collect();
+        open.sort_by_key(|&(number, _)| number);
+        let machine = self.exchange().machine();
+        let schedule = |found: &Found| match (&found.schedule, found.candidate) {
+            (None, Some(place)) => self.candidates[place].schedule.clone(),
+            (own, _) => own.clone(),
+        };
+        let open = open.into_iter().filter_map(|(_, i)| {
+            let schedule = schedule(&all[i])?;
+            let work = counting_work(&schedule, machine, None);
+            (work <= most).then_some((i, schedule, work))
+        });
+        let open: Vec<_> = open.collect();
+        if !open.is_empty() {
+            self.announce(open.iter().map(|(.., work)| *work), most);
+        }
+        let mut left = most;
+        for (i, schedule, work) in open {
+            if all[i].price.time.total() >= best || work > left {
+                continue;
+            }
+            left -= work;
+            let exact = match all[i].candidate.filter(|_| all[i].schedule.is_none()) {
+                Some(place) => {
+                    if self.candidates[place].counted.is_none() {
+                        self.candidates[place].counted = self.counted(&schedule, work, None);
+                    }
+                    let counted = self.candidates[place].counted;
+                    counted.map(|price| price.scaled(self.reference(), bytes))
+                }
+                None => self.counted(&schedule, work, Some(pricing)),
+            };
+            if let Some(exact) = exact {
+                best = best.min(exact.time.total());
+                all[i].price = exact;
+            }
+        }
+    }
+
+    /// Says how much may be counted, with what was counted before.
+    fn announce(&self, work: impl Iterator<Item = u128>, most: u128) {
+        let sum = work.fold(0u128, u128::saturating_add).min(most);
+        (self.exchange().limits().progress.starting)(clipped(self.done.saturating_add(sum)));
+    }
+
+    /// The price of a schedule at the reference size, or by another pricing, counted step by step.
+    fn counted(
+        &mut self,
+        schedule: &Schedule,
+        work: u128,
+        by: Option<&Pricing<'_>>,
+    ) -> Option<Price> {
+        self.done += work;
+        let per_step = clipped(work / u128::from(schedule.rule().steps()).max(1));
+        let progress = &self.exchange().limits().progress;
+        by.unwrap_or(&self.pricing).counted(schedule, || (progress.done)(per_step))
+    }
+
+    /// The fastest candidates over block sizes, without the sizes at which a floor is below. Those of
+    /// candidates that split blocks are exact to the bytes of a part.
+    pub(crate) fn fastest(&mut self) -> Vec<Winner> {
+        let (lines, places, lowest) = loop {
+            let (lines, places) = self.lines();
+            let lowest = envelope(&lines);
+            let unchecked = lowest.iter().map(|one| places[one.line]).find(|&place| {
+                let candidate = &self.candidates[place];
+                !candidate.whole && candidate.least.is_none()
+            });
+            match unchecked {
+                Some(place) => self.candidates[place].least = Some(self.least_accepted(place)),
+                None => break (lines, places, lowest),
+            }
+        };
+        let floors = self.candidates.iter().filter(|one| one.price.priced == Priced::AtLeast);
+        let floors: Vec<_> = floors.map(|one| one.price.line(self.reference())).collect();
+        let found = without_open(&lines, &lowest, &floors).into_iter().map(|sizes| {
+            let Candidate { asked, parameters, .. } = &self.candidates[places[sizes.line]];
+            Winner { sizes, asked: *asked, parameters: parameters.clone() }
+        });
+        found.collect()
+    }
+
+    /// The lines of exact prices, with the place of the algorithm and the setting.
+    pub(crate) fn exact(&self) -> impl Iterator<Item = (Line, usize, &Parameters)> {
+        let (lines, places) = self.lines();
+        lines.into_iter().zip(places).map(|(line, place)| {
+            let Candidate { asked, parameters, .. } = &self.candidates[place];
+            (line, *asked, parameters)
+        })
+    }
+
+    /// The least block size that a candidate accepts.
+    fn least_accepted(&self, place: usize) -> u64 {
+        let Candidate { asked, parameters, .. } = &self.candidates[place];
+        let accepts = |bytes: u64| {
+            let sized = self.exchange().sized(bytes);
+            sized.request().solve(self.asked[*asked].algorithm, parameters).is_ok()
+        };
+        let (mut refused, mut accepted) = (0, self.reference());
+        while accepted - refused > 1 {
+            let middle = refused + (accepted - refused) / 2;
+            if accepts(middle) { accepted = middle } else { refused = middle }
+        }
+        accepted
+    }
+
+    /// The algorithms of which only some settings were counted.
+    pub(crate) fn partly_priced(&self) -> Vec<PartlyPriced> {
+        let mut partly: Vec<PartlyPriced> = Vec::new();
+        for one in self.asked.iter().filter_map(|asked| asked.partly_priced.clone()) {
+            if !partly.contains(&one) {
+                partly.push(one);
+            }
+        }
+        partly
+    }
+
+    /// The algorithms with a candidate that splits blocks.
+    pub(crate) fn split(&self) -> Vec<String> {
+        let split = self.candidates.iter().filter(|candidate| !candidate.whole);
+        let names =
+            split.map(|candidate| self.asked[candidate.asked].algorithm.info().name.clone());
+        let mut names: Vec<String> = names.map(Into::into).collect();
+        names.dedup();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+/// Fewer ports of a rank, of a node, and of both, where they are not the same: all numbers up to a few, and
+/// then powers of 2.
+fn fewer_of_both(ports: Ports) -> Vec<Ports> {
+    let powers = (0..32).rev().map(|i| 1 << i).filter(|&power| FEW_PORTS < power);
+    let numbers: Vec<u32> = powers.chain((1..=FEW_PORTS).rev()).collect();
+    let Ports { rank, node } = ports;
+    let both = numbers.iter().map(|&k| Ports { rank: rank.min(k), node: node.min(k) });
+    let of_rank = numbers.iter().map(|&k| Ports { rank: rank.min(k), node });
+    let of_node = numbers.iter().map(|&k| Ports { rank, node: node.min(k) });
+    let one = of_rank.chain(of_node).filter(|_| rank != node);
+    let mut all: Vec<Ports> = Vec::new();
+    for fewer in both.chain(one) {
+        if fewer != ports && !all.contains(&fewer) {
+            all.push(fewer);
+        }
+    }
+    all
+}
+
+fn clipped(work: u128) -> u64 {
+    u64::try_from(work).unwrap_or(u64::MAX)
+}
+
+/// The least exact time.
+pub(crate) fn best_time<'p>(prices: impl Iterator<Item = &'p Price>) -> f64 {
+    let exact = prices.filter(|price| price.priced == Priced::Exactly);
+    exact.map(|price| price.time.total()).fold(f64::INFINITY, f64::min)
+}
+
+impl Candidate {
+    fn new(solution: &Solution, price: Price, pricing: &Pricing<'_>) -> Self {
+        let block_bytes = u128::from(pricing.exchange.problem().block_bytes);
+        let whole =
+            solution.schedule.rule().cuts().is_empty() && solution.claims.bytes % block_bytes == 0;
+        let claimed = pricing.exactly(&solution.claims).is_some();
+        Self {
+            asked: 0,
+            parameters: solution.schedule.origin.parameters.clone(),
+            claims: solution.claims,
+            price,
+            schedule: (!claimed).then(|| solution.schedule.clone()),
+            counted: None,
+            whole,
+            left: false,
+            fewer: false,
+            least: whole.then_some(1),
+        }
+    }
+
+    /// Whether its claims, which give the price, are those of another candidate of its algorithm, or its
+    /// schedule is another one's.
+    fn costs_as_much_as(&self, other: &Self) -> bool {
+        self.claims == other.claims
+            && match (&self.schedule, &other.schedule) {
+                (None, None) => true,
+                (Some(own), Some(other)) => sends_alike(own, other),
+                _ => false,
+            }
+    }
+}
+
+/// Whether ranks do the same in two schedules of one machine, as far as the first steps of the first ranks show.
+fn sends_alike(one: &Schedule, other: &Schedule) -> bool {
+    /// The most steps, and the most ranks, that are looked at.
+    const SOME: u32 = 32;
+    let (steps, ranks) = (one.rule().steps(), one.problem.ranks);
+    let (mut does, mut others) = (Step::default(), Step::default());
+    let mut alike = |rank: Rank, step: u32| {
+        one.rule().step(rank, step, &mut does);
+        other.rule().step(rank, step, &mut others);
+        does == others
+    };
+    let mut alike = |step: u32| (0..ranks.min(SOME)).all(|rank| alike(Rank(rank), step));
+    steps == other.rule().steps() && (0..steps.min(SOME)).all(&mut alike)
+}
+
+/// The solved candidates of an algorithm.
+struct Solved {
+    refused: Vec<Parameters>,
+    partly_priced: Option<PartlyPriced>,
+    candidates: Vec<Candidate>,
+}
+
+impl Solved {
+    /// Solves the candidates of an algorithm that agree with what is given, or only this if none agrees.
+    /// An algorithm that is not asked for by name may be left out of the ranking.
+    ///
+    /// If counting all settings without an exact price by claims takes too long, it counts only those on
+    /// the algorithm's Pareto front of claimed steps and claimed blocks.
+    ///
+    /// # Errors
+    /// No setting applies.
+    fn new(
+        algorithm: &dyn Algorithm,
+        pricing: &Pricing<'_>,
+        given: &Parameters,
+        is_asked: bool,
+    ) -> Result<Self, NotApplicable> {
+        let (request, machine) = (pricing.exchange.request(), pricing.exchange.machine());
+        let (fewer, own) = request.fewer_ports(algorithm.info(), given)?;
+        let ports = given.iter().filter(|(name, _)| FEWER_PORTS.contains(&name.as_str()));
+        let ports: Parameters = ports.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut settings = match fewer.candidates(algorithm) {
+            Err(NotApplicable::Unranked { .. }) if is_asked => Vec::new(),
+            candidates => candidates?,
+        };
+        settings.retain(|setting| agrees(algorithm.info(), setting, &own));
+        settings.iter_mut().for_each(|setting| setting.extend(ports.clone()));
+        let solve = |setting: &Parameters| request.solve(algorithm, setting);
+        let solved: Vec<_> = settings.par_iter().map(|setting| solve(setting).ok()).collect();
+        let (mut solutions, mut refused) = (Vec::new(), Vec::new());
+        for (setting, solution) in settings.iter().zip(solved) {
+            match solution {
+                Some(solution) => solutions.push(solution),
+                None => refused.push(setting.clone()),
+            }
+        }
+        if solutions.is_empty() {
+            solutions.push(solve(settings.first().unwrap_or(given))?);
+        }
+        let work =
+            |schedule: &Schedule| counting_work(schedule, machine, None).min(WORK_PER_SETTING);
+        let open = solutions.iter().filter(|solution| pricing.exactly(&solution.claims).is_none());
+        let mut left = Vec::new();
+        if open.map(|solution| work(&solution.schedule)).sum::<u128>() > WORK_PER_ALGORITHM {
+            solutions.sort_by_key(|solution| (solution.claims.steps, solution.claims.bytes));
+            let mut least = u128::MAX;
+            (solutions, left) = solutions.into_iter().partition(|solution| {
+                let better = solution.claims.bytes < least;
+                least = least.min(solution.claims.bytes);
+                better
+            });
+        }
+        let (priced, settings) = (solutions.len(), solutions.len() + left.len());
+        let name = algorithm.info().name.clone().into_owned();
+        let partly_priced =
+            (priced < settings).then(|| PartlyPriced { algorithm: name, priced, settings });
+        let most = WORK_PER_SETTING.min(WORK_PER_ALGORITHM / priced.max(1) as u128);
+        let mut candidates: Vec<Candidate> = (solutions.par_iter())
+            .map(|solution| Candidate::new(solution, pricing.price(solution, most), pricing))
+            .collect();
+        candidates.extend(left.iter().map(|solution| Candidate {
+            left: true,
+            ..Candidate::new(solution, pricing.claimed(&solution.claims), pricing)
+        }));
+        Ok(Self { refused, partly_priced, candidates })
+    }
+}
