@@ -58,7 +58,10 @@ fn more_ports_are_never_slower() {
             machine.set_ports(ports);
             let time = best(&machine, operation, bytes);
             let place = format!("{operation} of {bytes} B on {} with {ports} ports", machine.name);
-            assert!(time <= before * (1.0 + 1e-9), "{place}: {time}, with fewer {before}");
+            // An all-gather splits blocks: its volume is rounded up to whole bytes.
+            let rounded = if operation == Collective::AllGather { 4e-9 } else { 0.0 };
+            let most = before * (1.0 + 1e-9) + rounded;
+            assert!(time <= most, "{place}: {time}, with fewer {before}");
             before = time;
         }
     });
