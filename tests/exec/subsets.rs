@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use common::{self, MEMORY, among, count_among, exchange, schedule_for, schedule_of, serving};
+use common::{
+    self, MEMORY, among, count_among, drawn_graphs, exchange, schedule_for, schedule_of, serving,
+    set_values,
+};
 use proptest::prelude::*;
 use topocoll::exec::{Plan, PlanError, SeededDriver};
 use topocoll::{
-    Block, Collective, Demand, Parameters, Priced, Problem, Rank, Shape, Step, Subset, Topology,
-    TopologyError, count, machine, verify,
+    Block, Collective, Demand, Machine, Parameters, PerClass, Priced, Problem, Rank, Shape, Step,
+    Subset, Topology, TopologyError, count, machine, verify,
 };
 
 fn check(text: &str, ranks: &[Rank], seed: u64) {
@@ -179,6 +182,102 @@ proptest! {
             assert_eq!((counts.steps, counts.port_violations), (choice.price.steps, 0));
         }
     }
+}
+
+/// Grids, trees and random graphs, some with several ranks on a node.
+fn drawn_machine() -> impl Strategy<Value = Machine> {
+    let side = || (1u32..6, prop::bool::ANY);
+    let several = || prop_oneof![3 => Just(1u32), 1 => Just(2), 1 => Just(3)];
+    let grid = (proptest::collection::vec(side(), 1..4), several()).prop_map(|(sides, several)| {
+        let side = |(side, wraps): &(u32, bool)| format!("{side}{}", if *wraps { "~" } else { "" });
+        let sides: Vec<_> = sides.iter().map(side).collect();
+        format!("grid:{}*{several}", sides.join("x"))
+    });
+    let tree = (2u32..5, 1u32..4, several())
+        .prop_map(|(arity, taper, several)| format!("fat-tree:{arity},2,{taper}*{several}"));
+    prop_oneof![
+        6 => grid.prop_map(|text| machine(&text).unwrap()),
+        2 => tree.prop_map(|text| machine(&text).unwrap()),
+        2 => prop::sample::select(drawn_graphs()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// No schedule of a subset costs less than a bound on the links of the whole machine.
+    #[test]
+    fn no_schedule_of_a_subset_beats_a_bound(
+        mut machine in drawn_machine(),
+        (ports, seed) in (1u32..7, 0u64..1000),
+        (most, in_order) in (2usize..14, prop::bool::ANY),
+    ) {
+        machine.set_ports(ports);
+        set_values(&mut machine, seed);
+        let mut members: Vec<_> = (0..machine.ranks()).map(Rank).collect();
+        let mut random = fastrand::Rng::with_seed(seed);
+        random.shuffle(&mut members);
+        members.truncate(most);
+        if in_order {
+            members.sort_unstable();
+        }
+        let subset = Subset::new(&members, machine.ranks()).unwrap();
+        for (algorithm, problem, setting) in serving(&machine.subset(&subset), 64) {
+            let exchange = exchange(&machine, &common::problem(&machine, problem.operation, 64));
+            let exchange = exchange.subset(&subset).unwrap();
+            let Ok(schedule) = exchange.schedule(&algorithm.info().name, &setting) else { continue };
+            let (counts, bounds) = (exchange.count(&schedule).unwrap(), exchange.bounds());
+            let place = format!("{} {members:?} {}", machine.name, algorithm.info().name);
+            let above = |count: f64, bound: f64| count >= bound * (1.0 - 1e-9);
+            prop_assert!(counts.steps >= bounds.steps, "{place}");
+            prop_assert!(above(counts.in_blocks(counts.link_bytes), bounds.link_blocks)
+                || counts.port_violations > 0, "{place}: {counts:?} {bounds:?}");
+            prop_assert!(above(counts.time.total(), bounds.seconds)
+                || counts.port_violations > 0, "{place}: {counts:?} {bounds:?}");
+        }
+    }
+
+    /// All ranks in order are the machine itself; more ranks have no lower bounds.
+    #[test]
+    fn bounds_of_more_ranks_are_no_lower(mut machine in drawn_machine(), seed in 0u64..1000) {
+        set_values(&mut machine, seed);
+        for operation in [Collective::AllToAll, Collective::AllGather] {
+            let whole = exchange(&machine, &common::problem(&machine, operation, 64));
+            let of = |count: u32| {
+                let members: Vec<_> = (0..count).collect();
+                let members = subset(&members, machine.ranks()).unwrap();
+                whole.clone().subset(&members).unwrap().bounds()
+            };
+            prop_assert_eq!(of(machine.ranks()), whole.bounds());
+            let mut before = of(1);
+            for count in 2..machine.ranks().min(12) {
+                let bounds = of(count);
+                // A search finds the lengths of links.
+                let no_lower = |more: f64, less: f64| more >= less * (1.0 - 1e-3);
+                prop_assert!(no_lower(bounds.link_blocks, before.link_blocks), "{}", machine.name);
+                prop_assert!(no_lower(bounds.seconds, before.seconds), "{}", machine.name);
+                before = bounds;
+            }
+        }
+    }
+}
+
+/// Two leaves of a tree: the cut of a leaf, as of the same network cut out by hand.
+#[test]
+fn a_subset_of_a_tree_has_the_cut_of_a_leaf() {
+    let bound = |text: &str, members: Vec<u32>| {
+        let mut machine = machine(text).unwrap();
+        machine.timing.per_byte = PerClass::uniform(1.0 / 24e9);
+        let members = subset(&members, machine.ranks()).unwrap();
+        among(&machine, &members, 1024).unwrap().bounds()
+    };
+    let two = bound("fat-tree:16,2,2*128", (0..4096).collect());
+    assert_eq!((two.blocks, two.link_blocks), (507_904.0, 524_288.0));
+    assert_eq!(format!("{:.2}", two.seconds * 1e3), "22.38");
+    // Half a ring, though the links of the ring's other half are free; a corner of a mesh.
+    assert_eq!(bound("torus:8", (0..4).collect()).link_blocks, 3.0);
+    assert_eq!(bound("mesh:16", (0..8).collect()).link_blocks, 16.0);
+    assert_eq!(bound("mesh:9x9*4", (0..8).collect()).link_blocks, 16.0);
 }
 
 /// A demand matrix over all ranks is counted as the machine's; over a subset, on a ring worked out by

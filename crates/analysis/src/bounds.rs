@@ -1,5 +1,9 @@
 //! Lower bounds for every schedule.
 
+mod subset;
+
+pub use subset::best_bounds_of_subset;
+
 use topocoll_schedule::{Collective, Demand, Problem};
 use topocoll_topology::{Capacity, Graph, Grid, Machine, Rank, Shape};
 
@@ -230,9 +234,23 @@ pub fn asymptotic_bounds(problem: &Problem) -> Vec<AsymptoticBound> {
 /// With a demand matrix the bounds are those of ports, nodes and startups.
 #[must_use]
 pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>) -> BestBounds {
-    if let Some(demand) = demand {
-        return all_to_all_v::bounds(problem, machine, demand);
+    match demand {
+        Some(demand) => all_to_all_v::bounds(problem, machine, demand),
+        None => strongest(problem, machine, Cuts::default()),
     }
+}
+
+/// Loads of links that are known beside the bounds of a machine.
+#[derive(Clone, Copy, Default)]
+struct Cuts {
+    /// In blocks over the capacity of a link's class.
+    link_blocks: f64,
+    /// In seconds for each byte of a block.
+    seconds_per_byte: f64,
+}
+
+/// The strongest of [`bounds`] and these loads.
+fn strongest(problem: &Problem, machine: &Machine, cuts: Cuts) -> BestBounds {
     let all = bounds(problem, machine);
     let unconditional = |measure: Measure| {
         all.iter().filter(move |bound| bound.measure == measure && bound.condition.is_empty())
@@ -240,13 +258,13 @@ pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>
     let most = |measure| unconditional(measure).map(|bound| bound.value).fold(0.0, f64::max);
     let steps = most(Measure::Steps) as u64;
     let blocks = most(Measure::Blocks);
-    let link_blocks = most(Measure::LinkBlocks).max(blocks);
+    let link_blocks = most(Measure::LinkBlocks).max(blocks).max(cuts.link_blocks);
 
     let timing = &machine.timing;
     let block_bytes = problem.block_bytes as f64;
     let injected = f64::from(problem.ranks - 1) / f64::from(problem.ports);
     let fastest = machine.least_per_byte();
-    let mut volume = injected * block_bytes * fastest;
+    let mut volume = block_bytes * (injected * fastest).max(cuts.seconds_per_byte);
     let mut propagation = 0.0;
     let first = machine.first_class();
     let through = node_ports(problem, machine).into_iter().chain(least_links(problem, machine));
@@ -388,16 +406,23 @@ fn fewest_links(problem: &Problem, machine: &Machine) -> Option<u32> {
 /// its class, and in seconds for each byte of a block.
 fn distances(problem: &Problem, machine: &Machine) -> Option<[f64; 2]> {
     let (graph, ranks, times) = flows(problem, machine)?;
+    Some(loads(machine, |capacities| graph.least_load_of(capacities, &ranks).blocks() * times))
+}
+
+/// A load of the busiest link in blocks over the capacity of its class, and in seconds for each byte
+/// of a block, from the load by capacities.
+fn loads(machine: &Machine, least: impl Fn(&[(u32, u32)]) -> f64) -> [f64; 2] {
     let fastest = machine.least_per_byte_between();
     let relative = capacities(machine, |per_byte, capacity| capacity.relative(per_byte));
     let in_seconds = capacities(machine, |per_byte, capacity| {
         let own = capacity.seconds_per_byte(per_byte);
         if fastest > 0.0 { Capacity::near(fastest / own).relative(per_byte) } else { (1, 1) }
     });
-    let least = |capacities: &[(u32, u32)]| graph.least_load_of(capacities, &ranks).blocks();
     // Fractions are near the quotients of seconds.
     let exact = if in_seconds.iter().all(|of| *of == (1, 1)) { 1.0 } else { 1.0 - 1e-8 };
-    Some([least(&relative) * times, least(&in_seconds) * times * fastest * exact])
+    let blocks = least(&relative);
+    let alike = if in_seconds == relative { blocks } else { least(&in_seconds) };
+    [blocks, alike * fastest * exact]
 }
 
 /// The load of the busiest link of the machine's routes in an all-to-all, over its capacity.
@@ -437,9 +462,14 @@ fn flows<'m>(problem: &Problem, machine: &'m Machine) -> Option<(&'m Graph, Vec<
     })
 }
 
-/// A capacity for each kind of links, from the seconds of a byte of its class.
+/// A capacity for each kind of links, on a grid for each dimension, from the seconds of a byte of its
+/// class.
 fn capacities(machine: &Machine, of: impl Fn(f64, Capacity) -> (u32, u32)) -> Vec<(u32, u32)> {
     let per_byte = |class: u32| machine.timing.per_byte.of(machine.first_class() + class as usize);
+    if let Shape::Grid(grid) = machine.topology.network() {
+        let dimensions = 0..grid.sides().len() as u32;
+        return dimensions.map(|u| of(per_byte(u), Capacity::CLASS)).collect();
+    }
     let kinds = machine.topology.link_kinds().iter();
     kinds.map(|kind| of(per_byte(kind.class), kind.capacity)).collect()
 }

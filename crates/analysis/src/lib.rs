@@ -51,7 +51,8 @@ mod written;
 
 pub use all_to_all_v::check_demand_work;
 pub use bounds::{
-    AsymptoticBound, BestBounds, LowerBound, Measure, asymptotic_bounds, best_bounds, bounds,
+    AsymptoticBound, BestBounds, LowerBound, Measure, asymptotic_bounds, best_bounds,
+    best_bounds_of_subset, bounds,
 };
 pub use certificate::{check_certifiable, write_certificate};
 pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflicts};

@@ -170,6 +170,9 @@ pub(crate) struct Verify {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) subject: Subject,
+    /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
+    #[arg(long, value_name = "RANKS", value_parser = rank_list, conflicts_with_all = ["schedule", "certificate"])]
+    pub(crate) ranks: Option<RankList>,
     /// Follow every block of every rank, or of one rank of each class of equivalent ranks [default:
     /// replay up to 4096 ranks, the faster by estimate for more]
     #[arg(long)]

@@ -1,5 +1,7 @@
 //! Parsers of option values.
 
+use std::fmt;
+
 use indicatif::HumanCount;
 use topocoll::units::{parse_bytes, parse_ports, parse_seconds_per_byte};
 use topocoll::{Injection, Ports, Rank, Setting};
@@ -7,6 +9,20 @@ use topocoll::{Injection, Ports, Rank, Setting};
 /// Ranks of a machine in their order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RankList(pub(crate) Vec<Rank>);
+
+/// As an option has it: runs as ranges.
+impl fmt::Display for RankList {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = self.0.chunk_by(|a, b| a.0.checked_add(1) == Some(b.0));
+        for (run, comma) in runs.zip(std::iter::once("").chain(std::iter::repeat(","))) {
+            match run {
+                [first, .., last] => write!(out, "{comma}{first}-{last}")?,
+                rank => write!(out, "{comma}{}", rank[0])?,
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Block sizes of a sweep.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -182,7 +198,9 @@ mod tests {
             let turn = turn % text.len();
             text.rotate_left(turn);
             let ranks = ranges.iter().flat_map(|&(first, last)| (first..=last).map(Rank)).collect();
-            prop_assert_eq!(rank_list(&text.join(",")), Ok(RankList(ranks)));
+            let ranks = RankList(ranks);
+            prop_assert_eq!(rank_list(&ranks.to_string()), Ok(ranks.clone()));
+            prop_assert_eq!(rank_list(&text.join(",")), Ok(ranks));
         }
 
         #[test]

@@ -1,14 +1,13 @@
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use topocoll_algorithms::{Algorithm, Catalogue, Info, NotApplicable, Request, Solution};
 use topocoll_analysis::{
     AnalysisError, BestBounds, Counts, Method, Progress, Verification, best_bounds,
-    check_counting_work, check_memory, check_ranks, check_work, count, counting_work,
-    verify_watched,
+    best_bounds_of_subset, check_counting_work, check_memory, check_ranks, check_work, count,
+    counting_work, verify_watched,
 };
 use topocoll_schedule::{Collective, Demand, Parameters, Problem, Schedule};
-use topocoll_topology::{Clusters, FullyConnected, Machine, PerClass, Rank, Shape, Subset};
+use topocoll_topology::{Machine, Rank, Subset};
 
 use crate::pool::Pool;
 use crate::price::{Price, Pricing, least};
@@ -116,12 +115,15 @@ impl<'m> Exchange<'m> {
         Ok(self)
     }
 
-    /// The same among some ranks of the machine.
+    /// The same among some ranks of the machine; unchanged for all of them in order.
     ///
     /// # Errors
     /// The subset is of a machine with other ranks.
     pub fn subset(mut self, subset: &Subset) -> Result<Self, Error> {
         check_ranks(subset.machine_ranks(), self.machine)?;
+        if subset.is_whole() {
+            return Ok(self);
+        }
         let own = self.machine.subset(subset);
         let Problem { operation, block_bytes, .. } = self.problem;
         self.problem = Problem::new(operation, own.ranks(), own.ports, block_bytes)?;
@@ -309,6 +311,18 @@ impl<'m> Exchange<'m> {
         Ok(check_memory(what, needed, self.budget.memory)?)
     }
 
+    /// A schedule as the links of the whole machine see it: a subset's on the subset's ranks.
+    ///
+    /// # Panics
+    /// A schedule of another number of ranks than take part.
+    #[must_use]
+    pub fn placed<'s>(&self, schedule: &'s Schedule) -> Cow<'s, Schedule> {
+        match &self.subset {
+            Some((subset, _)) => Cow::Owned(schedule.on_subset(subset)),
+            None => Cow::Borrowed(schedule),
+        }
+    }
+
     /// Counts a schedule: steps, volume, link loads and time by the steps model. A subset's
     /// schedule is counted on the links of the whole machine: messages that leave the subset's part
     /// take the machine's own routes, and contend for links there.
@@ -326,7 +340,7 @@ impl<'m> Exchange<'m> {
         // Twice: for blocks and for their sizes.
         let needed = u128::from(machine.ranks()) * 2 * size_of::<Option<Rank>>() as u128;
         check_memory("the positions of all ranks in the subset", needed, memory)?;
-        let schedule = schedule.on_subset(subset);
+        let schedule = self.placed(schedule);
         let demand = self.demand.map(|demand| demand.on_subset(subset));
         if demand.is_none() {
             let what = "counting on the links of the whole machine";
@@ -364,12 +378,12 @@ impl<'m> Exchange<'m> {
         Ok(verify_watched(schedule, self.machine(), method, memory, progress)?)
     }
 
-    /// The lower bounds of all schedules. For a subset, only those of ports and startups, because
-    /// messages may leave the subset's part of a grid.
+    /// The lower bounds of all schedules. Those of a subset are of startups, ports and injection, and of
+    /// cuts of the whole machine's network, because messages may leave the subset's part.
     #[must_use]
     pub fn bounds(&self) -> BestBounds {
         match (&self.subset, self.demand) {
-            (Some((_, own)), None) => best_bounds(&self.problem, &without_links(own), None),
+            (Some((subset, _)), None) => best_bounds_of_subset(&self.problem, self.machine, subset),
             _ => best_bounds(&self.problem, self.machine(), self.demand),
         }
     }
@@ -407,28 +421,6 @@ pub(crate) fn agrees(info: &Info, setting: &Parameters, given: &Parameters) -> b
         Some(own) => own == value,
         None => info.is_default(name, value),
     })
-}
-
-/// A machine without links for a part of a network that messages may leave.
-fn without_links(own: &Machine) -> Machine {
-    let mut alone = own.clone();
-    let values = |value: &PerClass| PerClass::uniform(value.least());
-    match own.topology.shape() {
-        _ if own.topology.link_numbers() == 0 => return alone,
-        Shape::Clustered(clusters) => {
-            let groups: Vec<_> = clusters.groups().map(|(_, nodes, size)| (nodes, size)).collect();
-            alone.topology = Arc::new(Clusters::new(&groups).expect("bug: invalid nodes"));
-        }
-        _ => {
-            let full = FullyConnected::new(own.ranks()).expect("bug: invalid ranks");
-            alone.topology = Arc::new(full);
-        }
-    }
-    let timing = &mut alone.timing;
-    timing.startup = values(&timing.startup);
-    timing.per_byte = PerClass::uniform(own.least_per_byte());
-    timing.per_hop = values(&timing.per_hop);
-    alone
 }
 
 /// The error of an algorithm or formula called `name` that does not apply.

@@ -21,6 +21,7 @@
 //! solution and its reverse is no worse.
 
 mod first_order;
+mod grid;
 mod interior;
 
 use std::cmp::{Ordering, Reverse};

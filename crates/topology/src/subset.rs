@@ -48,6 +48,12 @@ impl Subset {
         self.machine_ranks
     }
 
+    /// Whether it is all ranks of the machine in order.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        (0..self.machine_ranks).map(Rank).eq(self.ranks.iter().copied())
+    }
+
     /// The position of a rank of the machine in the subset, if it is in it.
     #[must_use]
     pub fn position(&self, rank: Rank) -> Option<u32> {

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -5,8 +6,8 @@ use anyhow::Context as _;
 use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Claims, ConflictReport, Counts, Exchange, Machine, Method, Parameters, Schedule, Shape,
-    Verification, Violation, best_bounds, check_certifiable, check_counting_work, count,
+    BestBounds, Claims, ConflictReport, Counts, Exchange, Machine, Method, Parameters, Schedule,
+    Shape, Verification, Violation, best_bounds, check_certifiable, check_counting_work, count,
     verify_watched, write_certificate,
 };
 use topocoll_certificate::check_limits;
@@ -16,7 +17,7 @@ use super::whole::Whole;
 use super::{conflicts, plural};
 use crate::error::say;
 use crate::host::memory;
-use crate::machine::{machine, schedule};
+use crate::machine::{exchange, machine, schedule};
 use crate::render::{
     Answer, Bar, Blocks, Bounds, Head, blocks, check_files, named, print, table, write_file,
 };
@@ -69,7 +70,9 @@ struct Report {
 pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     check_files(&[("--certificate", args.certificate.as_deref())])?;
-    let mut machine = machine(&args.common.machine, options)?;
+    let whole = machine(&args.common.machine, options)?;
+    let exchange = exchange(&whole, options, args.ranks.as_ref())?;
+    let mut machine = exchange.machine().clone();
     let schedule = schedule(&mut machine, options, &args.subject)?;
     let method = args.method.map(|method| match method {
         args::Method::Replay => Method::Replay,
@@ -79,8 +82,8 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
         let able = check_certifiable(&machine).map_err(topocoll::Error::from);
         able.with_context(|| format!("cannot write `{}`", path.display()))?;
     }
-    let found = find(&schedule, &machine, method)?;
-    let claims = match args.subject.schedule {
+    let mut found = find(&schedule, &machine, method)?;
+    let mut claims = match args.subject.schedule {
         None => {
             let (exchange, origin) =
                 (Exchange::new(&machine, &schedule.problem)?, &schedule.origin);
@@ -89,14 +92,24 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
         Some(_) => None,
     };
     let broken = claims.map_or(Vec::new(), |claims| broken(&claims, &found.counts));
+    let placed = exchange.placed(&schedule);
+    // Claims are of the machine that a subset forms, and counts of the links of the whole machine.
+    let (network, bounds) = match placed {
+        Cow::Owned(_) => {
+            (found.counts, claims) = (exchange.count(&schedule)?, None);
+            (&whole, exchange.bounds())
+        }
+        Cow::Borrowed(_) => (&machine, best_bounds(&schedule.problem, &machine, None)),
+    };
     let fails =
         found.delivered() != Some(true) || found.counts.port_violations > 0 || !broken.is_empty();
     let named = match found.counts.link_conflicts {
         0 => Ok(ConflictReport::default()),
-        _ => conflicts::find(&Scheduled::new(&schedule, &machine), &machine, args.conflicts)?,
+        _ => conflicts::find(&Scheduled::new(&placed, network), network, args.conflicts)?,
     };
-    let mut report = report(&machine, &schedule, &found, claims.map(|_| broken.is_empty()));
-    report.conflicts = conflicts::entries(&named, &machine, None);
+    let claims_hold = claims.map(|_| broken.is_empty());
+    let mut report = report(&machine, &schedule, &found, claims_hold, bounds);
+    report.conflicts = conflicts::entries(&named, network, None);
     if let Some(path) = args.certificate.as_deref().filter(|_| !fails) {
         report.certificate = Some(certify(path, &schedule, &machine, &found.counts)?);
     }
@@ -193,11 +206,12 @@ fn report(
     schedule: &Schedule,
     found: &Found,
     claims_hold: Option<bool>,
+    bounds: BestBounds,
 ) -> Report {
     let counts = &found.counts;
     let proof = found.proof.as_ref();
     // Bounds need blocks, not message sizes.
-    let bounds = proof.map(|_| best_bounds(&schedule.problem, machine, None));
+    let bounds = proof.map(|_| bounds);
     let in_blocks = |bytes| Blocks(counts.in_blocks(bytes));
     let clustered = matches!(machine.topology.shape(), Shape::Clustered(_));
     Report {

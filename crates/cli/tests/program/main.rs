@@ -5,4 +5,5 @@ mod arguments;
 mod files;
 mod help;
 mod old_files;
+mod options;
 mod style;

@@ -413,7 +413,9 @@ impl Told<'_> {
             None => {
                 let (name, setting) = (&*best.algorithm, &best.parameters);
                 let verify = command_line("verify", &self.args.common, Some(name), setting);
-                format!("Proof: {verify}\n")
+                let ranks = self.args.ranks.as_ref();
+                let ranks = ranks.map_or(String::new(), |ranks| format!(" --ranks {ranks}"));
+                format!("Proof: {verify}{ranks}\n")
             }
         }
     }
