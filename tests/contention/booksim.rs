@@ -72,6 +72,8 @@ fn agree(routing: Routing, points: &[Point]) {
         settings.routing = routing;
         let found = run(&traffic, &machine, "flit", settings);
         assert!(!found.partial, "{text} {pattern}: {:?}", found.deadlock);
+        let load = found.load.unwrap();
+        assert!(!load.saturated, "{text} {pattern}: {load:?}");
         let average = found.latencies.unwrap().average / found.cycle as f64;
         println!("{text} {vcs} {flits} {pattern}: {average:.1}, {expected}");
         let off = (average - expected).abs() / expected;

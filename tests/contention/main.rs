@@ -11,6 +11,7 @@ mod conflicts;
 mod endpoints;
 mod estimates;
 mod injection;
+mod loads;
 mod models;
 mod packets;
 mod simulations;

@@ -49,6 +49,8 @@ pub(crate) struct Clock<'a> {
     pub(crate) hops: Vec<Picoseconds>,
     /// The time of one flit on the fastest links.
     pub(crate) cycle: Picoseconds,
+    /// Bytes of a flit.
+    pub(crate) flit_bytes: u64,
     /// The time of a sender for a message and its first packet.
     overhead: Picoseconds,
 }
@@ -61,7 +63,8 @@ impl<'a> Clock<'a> {
         let hops = kinds.values().iter().map(|values| picoseconds(hop.unwrap_or(values.latency)));
         let overhead = machine.endpoint.message_overhead + machine.endpoint.packet_overhead;
         let [cycle, overhead] = [cycle, overhead].map(picoseconds);
-        Self { machine, hops: hops.collect(), kinds, cycle, overhead }
+        let flit_bytes = settings.flit_bytes;
+        Self { machine, hops: hops.collect(), kinds, cycle, flit_bytes, overhead }
     }
 
     /// The startup of a message: that of the slowest link class of its route.

@@ -420,8 +420,11 @@ impl<'a> Flits<'a> {
                 packet.hop = 0;
             }
             self.links[link as usize].messages += u64::from(packet.first);
-            self.links[link as usize].bytes += u128::from(packet.bytes);
         }
+        // The last flit may be shorter.
+        let before = self.flit_bytes * (packet.flits - 1);
+        let bytes = if flit.tail { packet.bytes - before } else { self.flit_bytes };
+        self.links[link as usize].bytes += u128::from(bytes);
         if flit.tail && self.records {
             let bytes = packet.bytes;
             let InFlight { from, to, step, .. } = self.messages[packet.message as usize].message;
@@ -501,6 +504,10 @@ impl Network for Flits<'_> {
             }
             self.tick();
         }
+    }
+
+    fn now(&self) -> Picoseconds {
+        self.cycle.min(self.still_since + 1).saturating_mul(self.cycle_time)
     }
 
     fn waiting(&self) -> usize {

@@ -278,6 +278,28 @@ impl<'a> Fluid<'a> {
         self.rates.change(bundle, 1);
     }
 
+    /// Takes back the bytes that flows have left, as none will flow any more.
+    fn uncount(&mut self) {
+        let Self { rates, services, flows, links, now, .. } = self;
+        for (bundle, service) in (0..).zip(services) {
+            if service.flows.is_empty() {
+                continue;
+            }
+            service.settle(*now, rates.rate(bundle));
+            for &(end, number) in &service.flows {
+                let InFlight { bytes, transmission, .. } = flows[number as usize].message;
+                let work = u128::from(transmission) * u128::from(rates.full(bundle));
+                let share = end.saturating_sub(service.served) as f64 / work.max(1) as f64;
+                let left = ((bytes as f64 * share).ceil() as u64).min(bytes);
+                for (link, times) in rates.over(bundle) {
+                    if let Some(used) = links.get_mut(link as usize) {
+                        used.bytes -= u128::from(times) * u128::from(left);
+                    }
+                }
+            }
+        }
+    }
+
     /// Ends the flows of a bundle that end now.
     fn end(&mut self, bundle: u32) {
         let rate = self.rates.rate(bundle);
@@ -435,6 +457,7 @@ impl Network for Fluid<'_> {
                 }
             }
             if stop() {
+                self.uncount();
                 return None;
             }
             if self.next_arrival.is_none() {
@@ -463,6 +486,10 @@ impl Network for Fluid<'_> {
             // In the order in which they began.
             self.done.sort_unstable_by_key(|&flow| Reverse(self.flows[flow as usize].begun));
         }
+    }
+
+    fn now(&self) -> Picoseconds {
+        self.now
     }
 
     fn waiting(&self) -> usize {

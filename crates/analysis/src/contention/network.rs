@@ -86,13 +86,17 @@ pub(crate) trait Network {
     /// then, returns true.
     fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, InFlight)>;
 
+    /// The time up to which it has moved messages.
+    fn now(&self) -> Picoseconds;
+
     /// The number of messages posted and not delivered.
     fn waiting(&self) -> usize;
 
     /// The cycle of messages that wait for each other, in a deadlock.
     fn circle(&self) -> Vec<Held>;
 
-    /// The use of the links by number; empty without numbered links.
+    /// The use of the links by number; empty without numbered links. Bytes that messages in flight have
+    /// not moved over a link are not counted once [`next`](Self::next) returned `None`.
     fn links(&self) -> &[LinkUse];
 
     /// The causes of the messages.

@@ -48,6 +48,8 @@ pub struct Pattern<'a> {
     sends: Vec<Vec<(Rank, u64)>>,
     receives: Vec<u32>,
     bytes: u64,
+    /// The flit times for which it sends at a rate.
+    cycles: Option<u64>,
 }
 
 impl<'a> Pattern<'a> {
@@ -135,7 +137,7 @@ impl<'a> Pattern<'a> {
         for &(to, _) in sends.iter().flatten() {
             receives[to.index()] += 1;
         }
-        Ok(Self { machine, sends, receives, bytes })
+        Ok(Self { machine, sends, receives, bytes, cycles })
     }
 }
 
@@ -177,6 +179,10 @@ impl Traffic for Pattern<'_> {
             self.route(node, to, &mut route);
             out.sends.push(Posted { to, bytes: self.bytes, route, free: true, packed: 0, cycle });
         }
+    }
+
+    fn sends_for(&self) -> Option<u64> {
+        self.cycles
     }
 }
 

@@ -10,6 +10,7 @@ use topocoll_topology::Rank;
 use super::chain::{Cause, ChainLink, NONE};
 use super::clock::{Clock, Picoseconds, within};
 use super::latencies::Latencies;
+use super::load::{Load, LoadCount};
 use super::network::{Held, InFlight, Network};
 use super::ranks::{Ranks, Simulated};
 use super::survey::handed;
@@ -62,6 +63,7 @@ pub(crate) struct Outcome {
     pub(crate) first_handed: Option<Picoseconds>,
     pub(crate) messages: u64,
     pub(crate) latencies: Latencies,
+    pub(crate) load: Option<Load>,
     pub(crate) steps: Vec<StepTime>,
     pub(crate) chain: Vec<NamedLink>,
     pub(crate) chain_length: usize,
@@ -110,6 +112,7 @@ struct SimulationRun<'a> {
     /// By class; empty without a window.
     waiting: Vec<Waiting>,
     share: Share,
+    load: Option<LoadCount>,
     out: Outcome,
 }
 
@@ -141,6 +144,8 @@ pub(crate) fn run(
             _ => vec![Waiting::default(); ranks.count() as usize],
         },
         share: Share::default(),
+        load: (traffic.sends_for().filter(|_| clock.window() == usize::MAX))
+            .map(|cycles| LoadCount::new(cycles, clock)),
         out: Outcome {
             steps: times,
             timeline: vec![RankStep::NONE; recorded],
@@ -158,6 +163,9 @@ pub(crate) fn run(
         delivered += 1;
         run.out.messages += ranks.equivalent;
         run.out.latencies.add_many(now - message.handed, ranks.equivalent);
+        if let Some(load) = &mut run.load {
+            load.delivered(&message, now);
+        }
         let step = &mut run.out.steps[(message.step - run.steps.start) as usize];
         step.end = step.end.max(now);
         let InFlight { from, to, step, cause, .. } = message;
@@ -248,6 +256,9 @@ impl SimulationRun<'_> {
             let receiver = self.ranks.class_of(send.to);
             self.record(receiver, message.step, |its| its.is_posted(begin));
         }
+        if let Some(load) = &mut self.load {
+            load.sent(&message, send.cycle);
+        }
         let first = self.out.first_handed.get_or_insert(message.handed);
         *first = (*first).min(message.handed);
         network.post(message, &send.route, send.free);
@@ -300,15 +311,18 @@ impl SimulationRun<'_> {
         for step in &mut self.out.steps {
             step.start = step.start.min(step.end);
         }
-        self.out.partial = stopped;
-        if !stopped && network.waiting() > 0 {
-            self.out.circle = network.circle();
-            self.out.partial = true;
-        } else if !stopped
-            && let Some(class) = self.nodes.iter().position(|node| node.step < self.steps.end)
-        {
+        let unfinished = self.nodes.iter().position(|node| node.step < self.steps.end);
+        self.out.partial = network.waiting() > 0 || stopped && unfinished.is_some();
+        if self.out.partial {
+            self.out.end = self.out.end.max(network.now());
+            if !stopped {
+                self.out.circle = network.circle();
+            }
+        } else if let Some(class) = unfinished {
             let rank = self.ranks.rank(class as u32).0;
             return Err(AnalysisError::Unpaired { rank, step: self.nodes[class].step });
+        } else {
+            self.out.load = self.load.map(|load| load.summary(self.traffic.nodes()));
         }
         let (mut links, length) = network.chain().leading_to(last, CHAIN);
         connect(&mut links, self.ranks, network);

@@ -14,6 +14,7 @@ use super::fluid::{self, Fluid};
 use super::fold::Fold;
 use super::kinds::Kinds;
 use super::latencies::{Latencies, LatencySummary};
+use super::load::Load;
 use super::network::{Contents, Held, Interval, LinkUse, Network};
 use super::ranks::{Ranks, Simulated};
 use super::run::{Control, NamedLink, Outcome, StepTime, run};
@@ -236,6 +237,8 @@ pub struct Simulation {
     pub messages: u64,
     /// Latencies from entering the network to the last byte delivered.
     pub latencies: Option<LatencySummary>,
+    /// The load of traffic at a rate, if all of it was simulated.
+    pub load: Option<Load>,
     /// The time from the first message entering the network to the end.
     pub network_time: Picoseconds,
     /// One flit's time on a link.
@@ -248,7 +251,7 @@ pub struct Simulation {
     /// The most bytes on one link, and the link that messages waited for most: the first of equal
     /// ones. `None` without numbered links, and if steps were not simulated.
     pub busiest: Option<(u128, LinkId, Picoseconds)>,
-    /// The average fraction of time that links were busy; `None` without numbered links.
+    /// The average fraction of the time simulated that links were busy; `None` without numbered links.
     pub link_utilisation: Option<f64>,
     /// The last links of the critical chain of the run, or with barriers of the longest step.
     pub chain: Vec<NamedLink>,
@@ -613,6 +616,7 @@ impl Total {
                 .map(|time| StepTime { start: start + time.start, end: start + time.end }),
         );
         all.partial |= part.partial;
+        all.load = all.load.or(part.load);
         all.circle.extend(part.circle);
         if part.end > self.longest {
             self.longest = part.end;
@@ -674,10 +678,11 @@ impl Total {
             classes: ranks.count(),
             messages: self.out.messages,
             latencies: self.latencies.summary(),
+            load: self.out.load,
             network_time: self.out.first_handed.map_or(0, |first| self.time.saturating_sub(first)),
             cycle: self.cycle,
             steps: self.out.steps,
-            link_utilisation: (able > 0.0).then(|| (busy + self.link_seconds) / able),
+            link_utilisation: (able > 0.0).then(|| ((busy + self.link_seconds) / able).min(1.0)),
             busiest: busiest.filter(|_| all_simulated),
             links: match ranks.method() {
                 Ranks::Every if all_simulated => self.links,

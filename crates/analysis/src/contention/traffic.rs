@@ -52,6 +52,11 @@ pub trait Traffic: Sync {
     fn schedule(&self) -> Option<&Schedule> {
         None
     }
+
+    /// The flit times for which nodes send at a rate, if they do.
+    fn sends_for(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl<T: Traffic + ?Sized> Traffic for &T {
@@ -73,6 +78,10 @@ impl<T: Traffic + ?Sized> Traffic for &T {
 
     fn schedule(&self) -> Option<&Schedule> {
         (**self).schedule()
+    }
+
+    fn sends_for(&self) -> Option<u64> {
+        (**self).sends_for()
     }
 }
 

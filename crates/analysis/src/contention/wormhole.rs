@@ -366,16 +366,24 @@ impl<'a> Wormhole<'a> {
         self.take_late(first, pool, since);
     }
 
-    /// Takes back the use of links that messages in flight did not get, as none will move again.
+    /// Takes back the use of links that messages in flight did not get, and the bytes that did not pass
+    /// those that they hold, as none will move again.
     fn uncount(&mut self) {
-        for (worm, w) in (0..).zip(&self.worms) {
-            for k in w.head..w.hops {
-                let pool = self.hops.pools[self.hops.place(worm, k)];
-                if let Some(link) = self.channels.link_of(pool.into()) {
-                    let used = &mut self.links[link as usize];
-                    used.bytes -= u128::from(self.rest[worm as usize].message.bytes);
-                    used.messages -= 1;
-                }
+        for (worm, w) in (0..).zip(&mut self.worms) {
+            w.settle(self.now);
+            for k in w.tail..w.hops {
+                let place = self.hops.place(worm, k);
+                let Some(link) = self.channels.link_of(self.hops.pools[place].into()) else {
+                    continue;
+                };
+                let left = match k < w.head {
+                    true => self.hops.passes[place].saturating_sub(w.phi).min(w.length),
+                    false => w.length,
+                };
+                let used = &mut self.links[link as usize];
+                let bytes = u128::from(self.rest[worm as usize].message.bytes);
+                used.bytes -= (bytes * u128::from(left)).div_ceil(w.length.max(1).into());
+                used.messages -= u64::from(k >= w.head);
             }
         }
     }
@@ -441,6 +449,10 @@ impl Network for Wormhole<'_> {
         }
         self.uncount();
         None
+    }
+
+    fn now(&self) -> Picoseconds {
+        self.now
     }
 
     fn waiting(&self) -> usize {

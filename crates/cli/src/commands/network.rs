@@ -28,6 +28,10 @@ use crate::render::{
 /// Links of the critical chain shown.
 const CHAIN: usize = 6;
 
+/// The accuracy of a model where queues grow.
+const SATURATED: &str =
+    "not validated on saturated networks, where latencies grow as long as traffic is sent";
+
 /// Most steps whose times are listed.
 const STEPS: usize = 4096;
 
@@ -58,6 +62,13 @@ struct Report {
     latency_cycles: Option<Latency<Blocks>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cycles: Option<Blocks>,
+    /// Flits of a node in a flit time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offered_load: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted_load: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saturated: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     latency_seconds: Option<Latency<f64>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -351,7 +362,7 @@ fn by_model(
     };
     let mut report = report(machine, model, &settings, sync, &found, (subject, head));
     report.max_link_bytes = max_link_bytes;
-    if report.subject.traffic.as_deref() == Some(ALL_TO_ALL) {
+    if report.subject.traffic.as_deref() == Some(ALL_TO_ALL) && !found.partial {
         let block = problem(machine, &args.common.options)?.block_bytes;
         let sent = u128::from(block) * u128::from(machine.ranks() - 1);
         report.rank_bytes_per_second = Some(sent as f64 / report.time_seconds);
@@ -360,7 +371,7 @@ fn by_model(
         let assumed = assumes(machine, args);
         text(machine, &found, &report, (&about, &assumed))
     })?;
-    Ok(if found.deadlock.is_empty() { Outcome::Fine } else { Outcome::Failed })
+    Ok(if found.partial { Outcome::Failed } else { Outcome::Fine })
 }
 
 /// The assumed values, with the ports of a schedule; a traffic pattern has no ports.
@@ -414,6 +425,9 @@ fn report(
             p99: cycles(latency.p99 as f64),
         }),
         cycles: by_cycle.then(|| cycles(found.network_time as f64)),
+        offered_load: found.load.map(|load| load.offered),
+        accepted_load: found.load.map(|load| load.accepted),
+        saturated: found.load.map(|load| load.saturated),
         latency_seconds: found.latencies.map(|latency| Latency {
             average: latency.average * 1e-12,
             max: in_seconds(latency.max),
@@ -437,7 +451,10 @@ fn report(
             })
             .collect(),
         critical_chain_length: found.chain_length,
-        accuracy: model.accuracy(machine),
+        accuracy: match found.load {
+            Some(load) if load.saturated => SATURATED,
+            _ => model.accuracy(machine),
+        },
         deadlock: (!found.deadlock.is_empty()).then(|| found.deadlock.iter().map(stuck).collect()),
         partial: found.partial,
     }
@@ -462,10 +479,15 @@ fn text(
     if found.ranks == Ranks::Classes {
         rows.push(("simulated", format!("one rank of each of {} classes", found.classes)));
     }
+    let saturated = found.load.filter(|load| load.saturated);
+    if let Some(load) = found.load {
+        let rates = format!("offered {:.3}, accepted {:.3}", load.offered, load.accepted);
+        rows.push(("load", format!("{rates} flits a node and flit time")));
+    }
     if let Some(latency) = found.latencies {
         let of = |time: u64| seconds(in_seconds(time));
         rows.push((
-            "latency",
+            if saturated.is_some() { "latency so far" } else { "latency" },
             format!(
                 "average {}, median {}, 99 % within {}, longest {}",
                 seconds(latency.average * 1e-12),
@@ -521,7 +543,13 @@ fn text(
         (None, true) => {
             Answer::failed(format!("{name} was stopped after {time} of the {model} model."))
         }
-        (None, false) => Answer::new(format!("{name} takes {time} by the {model} model.")),
+        (None, false) => match saturated {
+            Some(load) => Answer::new(format!(
+                "{name} saturates the network by the {model} model: of {:.2} flits it accepts {:.2}.",
+                load.offered, load.accepted
+            )),
+            None => Answer::new(format!("{name} takes {time} by the {model} model.")),
+        },
     };
     let mut chain = String::new();
     for waited in report.critical_chain.iter().rev().take(CHAIN).rev() {
