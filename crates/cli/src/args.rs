@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{
     PossibleValue, PossibleValuesParser, TypedValueParser, UnknownArgumentValueParser,
 };
+use clap::error::{Error, ErrorKind};
 use clap::{
     Arg, Args as ClapArgs, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand,
     ValueEnum,
@@ -15,11 +16,11 @@ use topocoll::{Collective, Injection, Ports, Setting};
 
 use crate::completion;
 use crate::error::{say, set_colour};
-use crate::examples;
 use crate::values::{
     RankList, Settings, SweptSizes, bandwidth, block, block_sizes, budget, count, injection,
     note_on_sizes, points, ports, rank_list, setting, settings,
 };
+use crate::{examples, uses};
 
 /// Best all-to-all and all-gather schedules for machines with a shape: proved, priced, written out.
 #[derive(Parser, Debug)]
@@ -38,14 +39,23 @@ fn former_png() -> Arg {
     Arg::new("png").long("png").value_name("FILE").hide(true).value_parser(use_svg)
 }
 
+/// The commands, with the requests that use each option in its help.
+pub(crate) fn command() -> clap::Command {
+    uses::explained(Args::command())
+}
+
 /// Reads the arguments of this process. A note follows if a size is written in a way that some read
 /// differently.
 ///
 /// # Errors
 /// Invalid arguments, or a request for the help or the version.
 pub(crate) fn read() -> clap::error::Result<Args> {
-    let mut command = Args::command();
+    let mut command = command();
     let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    if let Some((name, given)) = matches.subcommand() {
+        let refused = |refused| Error::raw(ErrorKind::ArgumentConflict, format!("{refused}\n"));
+        uses::check(name, given).map_err(refused)?;
+    }
     let note = matches.subcommand().and_then(|(_, given)| {
         let sizes = ["block", "blocks"].into_iter();
         let given = sizes.filter_map(|option| given.try_get_raw(option).ok().flatten());
@@ -203,9 +213,7 @@ pub(crate) struct Simulate {
     /// The algorithm that writes the schedule [default: the choice of select]
     #[arg(long, conflicts_with_all = ["schedule", "traffic"], add = ArgValueCompleter::new(completion::algorithms))]
     pub(crate) algorithm: Option<String>,
-    /// A parameter of the algorithm, of the model (vcs, buffer_flits, flit_bytes, hop_cycles,
-    /// dateline), or of the endpoints of ranks (window, packet_bytes, packet_overhead,
-    /// message_overhead, order, interleave)
+    /// A parameter of the algorithm, of the model, or of the endpoints of ranks
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, add = ArgValueCompleter::new(completion::settings))]
     pub(crate) set: Vec<(String, Setting)>,
     /// A schedule from a file or folder, in a format detected from its content: jsonl, csv, goal,
@@ -217,8 +225,8 @@ pub(crate) struct Simulate {
     /// tornado:0.1
     #[arg(long)]
     pub(crate) traffic: Option<String>,
-    /// How long traffic with a rate sends, in flit times
-    #[arg(long, requires = "traffic")]
+    /// How long traffic sends, in flit times
+    #[arg(long)]
     pub(crate) cycles: Option<u64>,
     /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
     /// or neighbours:SEED with mean --block, or a file with one line for each rank:
@@ -443,9 +451,7 @@ pub(crate) struct Report {
     /// Open with this algorithm, in place of the best
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::algorithms))]
     pub(crate) algorithm: Option<String>,
-    /// A parameter of the algorithm, of the model (vcs, buffer_flits, flit_bytes, hop_cycles,
-    /// dateline), or of the endpoints of ranks (window, packet_bytes, packet_overhead,
-    /// message_overhead, interleave)
+    /// A parameter of the algorithm, of the model, or of the endpoints of ranks
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, add = ArgValueCompleter::new(completion::settings))]
     pub(crate) set: Vec<(String, Setting)>,
     /// Simulate the schedules of the page by this model too, as many as fit 10 seconds of one core

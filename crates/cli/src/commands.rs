@@ -28,6 +28,7 @@ mod watch;
 mod whole;
 mod within;
 
+pub(crate) use request::ALL_TO_ALL;
 pub(crate) use select::ranked;
 pub(crate) use topocoll_report::words::in_full;
 

@@ -5,12 +5,11 @@ use std::process::ExitCode;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anstyle::AnsiColor;
-use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue};
 use topocoll::Error;
 use topocoll::text::{message, value};
 
-use crate::args::{Args, Command};
+use crate::args::{Command, command};
 
 /// The error if standard output fails.
 pub(crate) const NO_OUTPUT: &str = "cannot write to standard output";
@@ -70,7 +69,7 @@ fn bounded(mut refusal: clap::Error) -> clap::Error {
         let [value, option] = [ContextKind::InvalidValue, ContextKind::InvalidArg];
         let (value, option) = (told(&refusal, value), told(&refusal, option));
         let text = format!("invalid value '{value}' for '{option}': {}", message(&reason));
-        return Args::command().error(refusal.kind(), text);
+        return command().error(refusal.kind(), text);
     }
     let strings: Vec<_> = (refusal.context())
         .filter_map(|(kind, context)| match context {

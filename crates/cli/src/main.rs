@@ -15,11 +15,11 @@ mod host;
 mod machine;
 mod render;
 mod unfinished;
+mod uses;
 mod values;
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use clap_complete::CompleteEnv;
 
 /// The outcome of a command that ran.
@@ -30,7 +30,7 @@ pub(crate) enum Outcome {
 }
 
 fn main() -> ExitCode {
-    CompleteEnv::with_factory(args::Args::command).var(completion::VARIABLE).complete();
+    CompleteEnv::with_factory(args::command).var(completion::VARIABLE).complete();
     let args = match args::read() {
         Ok(args) => args,
         Err(answer) => return error::answer(answer),

@@ -46,7 +46,6 @@ struct Regrets {
 }
 
 pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
-    args.mpi_program.only_with("--mpi", args.mpi)?;
     check_files(&[("--out", args.out.as_deref())])?;
     if args.mpi {
         return super::calibrate_mpi::run(args);

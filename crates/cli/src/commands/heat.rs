@@ -19,11 +19,6 @@ const WORK: u64 = 1 << 25;
 pub(super) fn check(args: &Simulate, machine: &Machine) -> anyhow::Result<()> {
     let Some(path) = &args.heatmap else { return Ok(()) };
     check_picture(path)?;
-    anyhow::ensure!(args.demand.is_none(), "--heatmap requires blocks of one size");
-    anyhow::ensure!(
-        args.routing != Some(crate::args::Routing::Adaptive),
-        "--heatmap draws the routes of dimension order: with --routing adaptive, --csv has the bytes of every link"
-    );
     let (most, what, there) = match machine.topology.network() {
         Shape::Grid(_) => (GRID, "nodes", machine.topology.nodes()),
         Shape::Graph(graph) if graph.lattice().is_some() => (GRID, "nodes", graph.vertices()),

@@ -4,12 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use clap::CommandFactory;
 use clap_complete::Shell;
 use clap_complete::env::Shells;
 
 use crate::Outcome;
-use crate::args::Args;
+use crate::args::command;
 use crate::completion::VARIABLE;
 use crate::error::NO_OUTPUT;
 use crate::render::write_folder;
@@ -29,6 +28,6 @@ pub(super) fn completions(shell: Shell) -> anyhow::Result<Outcome> {
 
 /// Writes `topocoll.1` and a page for each command.
 pub(super) fn pages(folder: &Path) -> anyhow::Result<Outcome> {
-    write_folder(folder, |folder| Ok(clap_mangen::generate_to(Args::command(), folder)?))?;
+    write_folder(folder, |folder| Ok(clap_mangen::generate_to(command(), folder)?))?;
     Ok(Outcome::Fine)
 }

@@ -21,15 +21,6 @@ impl args::MpiProgram {
     pub(super) fn launch(&self) -> &str {
         self.launch.as_deref().unwrap_or("mpirun")
     }
-
-    /// Refuses options of the program if it is not started.
-    pub(super) fn only_with(&self, option: &str, given: bool) -> anyhow::Result<()> {
-        anyhow::ensure!(
-            given || self.launch.is_none() && self.program.is_none(),
-            "--launch and --program require {option}"
-        );
-        Ok(())
-    }
 }
 
 /// The output of the program with these arguments and environment variables.

@@ -29,10 +29,9 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     check_files(&[("--out", Some(&args.out))])?;
     let mut machine = machine(&args.common.machine, options)?;
-    request::check_hops(args.model, options)?;
     let (settings, rest) = request::split(&mut machine, args.model, &args.set, false)?;
     if args.algorithm.is_none() {
-        request::check_no_rest(args.model, &rest)?;
+        request::check_no_rest(&rest)?;
     }
     let model = request::model(args.model).map(|model| (model, settings));
     if let Some((model, settings)) = &model {

@@ -8,13 +8,14 @@ use topocoll::contention::{
 };
 use topocoll::formats::jsonl;
 use topocoll::{
-    ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Parameters, Ports, Problem, Schedule,
-    Ties,
+    ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Order, Parameters, Ports, Problem,
+    Schedule, Ties,
 };
 
 use crate::args::{self, Model};
 use crate::host::check_fits;
 use crate::machine::{open, read_schedule, read_whole, schedule};
+use crate::uses::ORDER;
 
 /// Most bytes of a placement file.
 const LARGEST_PLACEMENT: u64 = 1 << 30;
@@ -44,20 +45,13 @@ pub(super) fn model(name: Model) -> Option<&'static ContentionModel> {
 }
 
 /// The traffic of all messages of an all-to-all.
-pub(super) const ALL_TO_ALL: &str = "alltoall";
+pub(crate) const ALL_TO_ALL: &str = "alltoall";
 
 /// The settings of `simulate`, and the algorithm's parameters.
 pub(super) fn settings(
     machine: &mut Machine,
     args: &args::Simulate,
 ) -> anyhow::Result<(Settings, Vec<(String, topocoll::Setting)>)> {
-    let by_steps = args.model == Model::Steps;
-    anyhow::ensure!(
-        !(by_steps && args.routing == Some(args::Routing::Adaptive)),
-        "--routing adaptive requires --model flit or fluid"
-    );
-    check_traffic(args)?;
-    check_hops(args.model, &args.common.options)?;
     if let Some(ties) = args.ties {
         let ties = match ties {
             args::Ties::Up => Ties::Up,
@@ -69,9 +63,10 @@ pub(super) fn settings(
             machine.topology.short_form()
         );
     }
-    let (mut settings, rest) = split(machine, args.model, &args.set, args.traffic.is_some())?;
+    let all_to_all = args.traffic.as_deref() == Some(ALL_TO_ALL);
+    let (mut settings, rest) = split(machine, args.model, &args.set, all_to_all)?;
     if args.algorithm.is_none() {
-        check_no_rest(args.model, &rest)?;
+        check_no_rest(&rest)?;
     }
     if args.routing == Some(args::Routing::Adaptive) {
         settings.routing = Routing::Adaptive;
@@ -79,26 +74,24 @@ pub(super) fn settings(
     Ok((settings, rest))
 }
 
-/// The flit model counts hops in cycles.
-pub(super) fn check_hops(model: Model, options: &args::Options) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        model != Model::Flit || options.per_hop.is_none(),
-        "--per-hop: the flit model counts hops in flit times, `--set hop_cycles`"
-    );
-    Ok(())
-}
-
 /// Without an algorithm, all parameters are those of the model.
-pub(super) fn check_no_rest(
-    model: Model,
-    rest: &[(String, topocoll::Setting)],
-) -> anyhow::Result<()> {
-    let Some((name, _)) = rest.first() else { return Ok(()) };
-    if model == Model::Steps {
-        anyhow::bail!("--set {name}: without an algorithm the steps model has no parameters");
+pub(super) fn check_no_rest(rest: &[(String, topocoll::Setting)]) -> anyhow::Result<()> {
+    if rest.is_empty() {
+        return Ok(());
     }
     let parameters = Parameters::from_iter(rest.iter().cloned());
     Err(Settings::from_parameters(&parameters).expect_err("bug: a name no model has").into())
+}
+
+/// Checks that a request uses the order of a machine file, if it has one.
+pub(super) fn check_order(machine: &Machine, all_to_all: bool) -> anyhow::Result<()> {
+    let order = machine.endpoint.order;
+    anyhow::ensure!(
+        all_to_all || order == Order::Schedule,
+        "endpoint.order = \"{order}\" of {} is only for {ORDER}",
+        machine.name
+    );
+    Ok(())
 }
 
 /// The model's settings and the algorithm's parameters; those of endpoints go to the machine. A name that
@@ -107,7 +100,7 @@ pub(super) fn split(
     machine: &mut Machine,
     model: Model,
     set: &[(String, topocoll::Setting)],
-    orders: bool,
+    all_to_all: bool,
 ) -> anyhow::Result<(Settings, Vec<(String, topocoll::Setting)>)> {
     let ours = |(name, _): &(String, _)| {
         model != Model::Steps && (Settings::knows(name) || Endpoint::knows(name))
@@ -123,35 +116,14 @@ pub(super) fn split(
     let (endpoint, given): (BTreeMap<_, _>, BTreeMap<_, _>) =
         given.into_iter().partition(|(name, _)| Endpoint::knows(name));
     for (name, value) in endpoint {
-        let text = value.to_string();
-        anyhow::ensure!(
-            name != "order" || orders,
-            "--set order={text} requires --traffic {ALL_TO_ALL}: a schedule has its own order"
-        );
-        machine.endpoint.set(&name, &text).map_err(|message| anyhow::anyhow!("--set {message}"))?;
+        let set = machine.endpoint.set(&name, &value.to_string());
+        set.map_err(|message| anyhow::anyhow!("--set {message}"))?;
+    }
+    if model != Model::Steps {
+        check_order(machine, all_to_all)?;
     }
     let settings = Settings::from_parameters(&given).map_err(topocoll::Error::from)?;
     Ok((settings, rest))
-}
-
-/// Checks the options that traffic of one kind needs.
-fn check_traffic(args: &args::Simulate) -> anyhow::Result<()> {
-    let Some(traffic) = &args.traffic else { return Ok(()) };
-    let pattern = traffic != ALL_TO_ALL;
-    anyhow::ensure!(
-        !(pattern && args.ties.is_some()),
-        "--ties: {traffic} takes both ways at half a ring, as random routers do"
-    );
-    let order = args.set.iter().find(|(name, _)| name == "order");
-    anyhow::ensure!(
-        !pattern || order.is_none(),
-        "--set order requires --traffic {ALL_TO_ALL}: {traffic} has its own order"
-    );
-    anyhow::ensure!(
-        pattern || args.cycles.is_none(),
-        "--cycles requires traffic with a rate, such as uniform:RATE, not {ALL_TO_ALL}"
-    );
-    Ok(())
 }
 
 /// The messages that a command line asks for.
@@ -162,10 +134,6 @@ pub(super) fn messages(
 ) -> anyhow::Result<Messages> {
     let options = &args.common.options;
     if let Some(pattern) = &args.traffic {
-        anyhow::ensure!(
-            options.op.is_none(),
-            "--op is for schedules: traffic performs no exchange"
-        );
         if pattern == ALL_TO_ALL {
             set_ports_of_all(machine, args);
         }

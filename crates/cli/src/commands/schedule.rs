@@ -13,7 +13,6 @@ use crate::{Outcome, args};
 
 pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
-    anyhow::ensure!(!options.json, "--json is for reports; --format sets the format of a schedule");
     let format = FORMATS.iter().find(|format| format.name == args.format);
     let format = format.expect("bug: arguments have known formats");
     match (format.writer, &args.out) {

@@ -11,6 +11,7 @@ use topocoll::{
 use topocoll_report::words::{in_full, reason};
 
 use self::answer::answer;
+use super::request;
 use super::whole::Whole;
 use super::within::{self, Left};
 use crate::demand::sizes;
@@ -115,15 +116,7 @@ struct Extremes {
 pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let whole = machine(&args.common.machine, options)?;
-    anyhow::ensure!(
-        args.ranks.is_none() || args.model == args::Model::Steps,
-        "--ranks: only the steps model prices a subset"
-    );
-    anyhow::ensure!(
-        args.demand.is_none() || args.model == args::Model::Steps,
-        "--demand: only the steps model prices a demand matrix"
-    );
-    let model = within::model(args.model, args.budget)?;
+    let model = request::model(args.model);
     within::check(model, &whole)?;
     let catalogue = catalogue(&whole, options, &args.schedule)?;
     let mut exchange = self::exchange(&whole, options, args.ranks.as_ref())?.catalogue(&catalogue);

@@ -54,25 +54,6 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let files = [("--heatmap", &args.heatmap), ("--csv", &args.csv), ("--trace", &args.trace)];
     check_files(&files.map(|(option, path)| (option, path.as_deref())))?;
     let (settings, rest) = request::settings(&mut machine, args)?;
-    if args.model == args::Model::Steps {
-        anyhow::ensure!(
-            args.sync != Some(args::Sync::Free),
-            "--sync free: the steps model requires barriers between steps"
-        );
-        anyhow::ensure!(
-            args.csv.is_none() && args.trace.is_none(),
-            "--csv and --trace require a contention model: --model wormhole, flit or fluid"
-        );
-        anyhow::ensure!(
-            args.method.is_none(),
-            "--method requires a contention model: --model wormhole, flit or fluid"
-        );
-    } else {
-        anyhow::ensure!(
-            args.conflicts.is_none(),
-            "--conflicts requires the steps model, in which the messages of a step are concurrent"
-        );
-    }
     if args.demand.is_some() {
         return unequal(&mut machine, args, rest);
     }
@@ -124,14 +105,6 @@ fn unequal(
     args: &args::Simulate,
     set: Vec<(String, topocoll::Setting)>,
 ) -> anyhow::Result<Outcome> {
-    anyhow::ensure!(
-        args.model == args::Model::Steps
-            && args.traffic.is_none()
-            && args.placement.is_none()
-            && args.conflicts.is_none()
-            && args.schedule.len() < 2,
-        "--demand takes one schedule under the steps model, without --traffic, --placement or --conflicts"
-    );
     let (algorithm, file) = (args.algorithm.clone(), args.schedule.first().cloned());
     let subject = args::Subject { algorithm, set, schedule: file };
     let options = &args.common.options;

@@ -12,7 +12,7 @@ use topocoll::{
 use super::heading::{about_sizes, assumed_by, title_of};
 use super::names::Names;
 use super::within::{self, Left};
-use super::{front, of_operation, refused};
+use super::{front, of_operation, refused, request};
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
@@ -187,16 +187,10 @@ impl Found {
 
 pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
-    let model = within::model(args.model, args.budget)?;
+    let model = request::model(args.model);
     if args.front {
-        anyhow::ensure!(model.is_none(), "--front: only the steps model has a Pareto front");
         return front::run(args);
     }
-    anyhow::ensure!(
-        model.is_none() || !args.published,
-        "--published: a formula has no schedule to simulate"
-    );
-    anyhow::ensure!(options.block.is_none(), "--block is one size: a sweep takes --blocks");
     check_files(&files(args))?;
     let machine = machine(&args.common.machine, options)?;
     within::check(model, &machine)?;

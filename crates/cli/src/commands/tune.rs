@@ -42,8 +42,6 @@ struct Rule {
 
 pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
-    anyhow::ensure!(options.block.is_none(), "--block: rules are written for blocks of every size");
-    args.mpi_program.only_with("--measured", args.measured)?;
     check_files(&[("--out", args.out.as_deref())])?;
     let library = LIBRARIES.iter().find(|library| library.name == args.library);
     let library = library.expect("bug: arguments have known libraries");

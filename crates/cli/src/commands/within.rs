@@ -6,7 +6,6 @@ use topocoll::contention::{ContentionModel, Estimate, Settings, check_model};
 use topocoll::{Error, Machine, NotSimulated, Simulations};
 
 use super::{plural, request};
-use crate::args::Model;
 use crate::error::say;
 use crate::render::{Bar, duration};
 
@@ -26,23 +25,13 @@ impl Left {
     }
 }
 
-/// The contention model asked for, if any. A budget needs one.
-pub(super) fn model(
-    model: Model,
-    budget: Option<f64>,
-) -> anyhow::Result<Option<&'static ContentionModel>> {
-    let model = request::model(model);
-    anyhow::ensure!(
-        budget.is_none() || model.is_some(),
-        "--budget limits simulations, but the steps model needs none: give --model too"
-    );
-    Ok(model)
-}
-
 /// Checks that a model, if asked for, supports a machine.
 pub(super) fn check(model: Option<&ContentionModel>, machine: &Machine) -> anyhow::Result<()> {
     match model {
-        Some(model) => named(check_model(model, machine, &Settings::default()), model),
+        Some(model) => {
+            request::check_order(machine, false)?;
+            named(check_model(model, machine, &Settings::default()), model)
+        }
         None => Ok(()),
     }
 }

@@ -510,7 +510,7 @@ const HUNGRY: [&str; 18] = [
     "verify full:256 --algorithm concat --op allgather",
     "simulate torus:32x32 --algorithm bruck --model steps",
     "simulate torus:12x12 --algorithm direct --model wormhole --trace trace --heatmap heat.svg",
-    "simulate torus:32x32 --traffic tornado --model wormhole --sync barrier",
+    "simulate torus:32x32 --traffic tornado --model wormhole",
     "simulate torus:8x8 --algorithm suh-shin --model flit",
     "simulate torus:12x12 --algorithm direct --model fluid",
     "simulate full:128 --algorithm demand-matchings --demand sparse:7",

@@ -542,7 +542,7 @@ fn a_long_value_is_cut_and_followed_by_its_length() {
         "verify full:4 --algorithm bruck --set radix=@",
         "verify full:4 --schedule @",
         "simulate full:4 --traffic @",
-        "simulate full:4 --algorithm direct --model fluid --set vcs=@",
+        "simulate full:4 --algorithm direct --model flit --set vcs=@",
         "simulate full:4 --algorithm direct --heatmap @",
         "schedule full:4 --algorithm direct --format @",
         "schedule full:4 --algorithm direct --out @",

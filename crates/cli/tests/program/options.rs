@@ -1,6 +1,11 @@
-//! Options of printed commands.
+//! Options that a request uses, others, and those of printed commands.
 
+use std::collections::BTreeSet;
 use std::process::{Command, Output};
+use std::sync::Mutex;
+use std::thread;
+
+use serde_json::Value;
 
 fn topocoll(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_topocoll")).args(arguments).output().unwrap()
@@ -27,4 +32,180 @@ fn the_printed_proof_is_of_the_same_exchange() {
         let bound = proof["bounds"]["steps"].to_string();
         assert!(text.contains(&format!(" {bound} steps, volume ")), "{printed}: {text}");
     }
+}
+
+/// Values of options that change a result; those of one option, separated by `|`, are tried one by one.
+const VALUES: [&str; 30] = [
+    "--op allgather",
+    "--block 200",
+    "--ports 2|--ports 1",
+    "--timing sp1-64",
+    "--startup 3us",
+    "--bandwidth 3GB/s",
+    "--injection 0.5GB/s",
+    "--per-hop 300ns",
+    "--rearrangement 1GB/s",
+    "--barrier 5us|--barrier 5us --sync barrier",
+    "--set vcs=6|--set vcs=4",
+    "--set buffer_flits=2",
+    "--set flit_bytes=4|--set flit_bytes=4 --set hop_cycles=3",
+    "--set hop_cycles=9",
+    "--set dateline=crossing|--set dateline=crossing --set vcs=4",
+    "--set window=1|--set window=2",
+    "--set packet_bytes=64|--set packet_bytes=64 --set packet_overhead=90ns",
+    "--set packet_overhead=100ns",
+    "--set message_overhead=1us",
+    "--set order=farthest-first|--set order=random:3 --set window=1",
+    "--set interleave=off|--set interleave=off --set window=4",
+    "--routing adaptive|--routing adaptive --set vcs=6",
+    "--ties balanced",
+    "--sync barrier",
+    "--conflicts 1",
+    "--cycles 77",
+    "--demand uniform:3",
+    "--ranks 0-5",
+    "--budget 0.000001",
+    "--published",
+];
+
+/// Requests that use the same options, together.
+fn requests() -> Vec<Vec<String>> {
+    let sent: [&[&str]; 5] = [
+        &[
+            "--algorithm bruck --set radix=2",
+            "--algorithm suh-shin",
+            "--algorithm direct",
+            "--algorithm direct --ports 3",
+            "--algorithm direct --ports 3 --set packet_bytes=64",
+            "",
+        ],
+        &["--traffic alltoall"],
+        &["--traffic tornado", "--traffic transpose --block 300"],
+        &["--traffic uniform:0.4 --cycles 300"],
+        &["--algorithm bruck --demand uniform:1"],
+    ];
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    for model in ["steps", "wormhole", "flit", "fluid"] {
+        for sent in sent {
+            let line = |sent: &&str| format!("simulate M --model {model} {sent} ");
+            lines.push(sent.iter().map(line).collect());
+        }
+        lines.push(vec![format!("select M --model {model} ")]);
+        lines.push(vec![format!("sweep M --model {model} --blocks 64,4096 --algorithm bruck ")]);
+    }
+    for line in
+        ["bounds M ", "algorithms M ", "algorithms ", "sweep M --front ", "tune M --for openmpi "]
+    {
+        lines.push(vec![line.to_owned()]);
+    }
+    let on = |line: String| {
+        let machines = ["torus:4x4", "mesh:4x4*2", "torus:8x8"];
+        // Worms that are longer than buffers stand in crowds.
+        let machines = &machines[..if line.contains("tornado") { 3 } else { 2 }];
+        let on = |machine: &&str| line.replace(" M ", &format!(" {machine} "));
+        machines.iter().map(on).collect::<Vec<_>>()
+    };
+    lines.into_iter().map(|lines| lines.into_iter().flat_map(on).collect()).collect()
+}
+
+/// The numbers of a result, without the values that it repeats.
+fn result(line: &str) -> Result<String, String> {
+    fn numbers(value: Value) -> Value {
+        let repeated =
+            ["timing", "ports", "model_parameters", "endpoint", "routing", "sync", "demand"];
+        match value {
+            Value::Object(fields) => (fields.into_iter())
+                .filter(|(name, _)| !repeated.contains(&&**name))
+                .map(|(name, value)| (name, numbers(value)))
+                .collect(),
+            Value::Array(values) => values.into_iter().map(numbers).collect(),
+            other => other,
+        }
+    }
+    let said = topocoll(&line.split_whitespace().chain(["--json"]).collect::<Vec<_>>());
+    match said.status.code() {
+        Some(0 | 1) => {
+            let value = serde_json::from_slice(&said.stdout).unwrap();
+            Ok(numbers(value).to_string())
+        }
+        Some(2) => Err(String::from_utf8(said.stderr).unwrap()),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// An option changes the result of some request of its kind, or is refused by name with the requests that it
+/// is for.
+#[test]
+fn every_option_changes_a_result_or_is_refused_by_name() {
+    let (work, refused) = (Mutex::new(requests()), Mutex::new(BTreeSet::new()));
+    let unused_options = Mutex::new(Vec::new());
+    let check = |lines: &[String]| {
+        let mut before = vec![None; lines.len()];
+        'options: for values in VALUES {
+            let option = values.split(['|', '=']).next().unwrap();
+            let name = option.split(' ').next().unwrap();
+            // It is given already, or it is the default.
+            let given = lines[0].contains(name) && name != "--set";
+            if given || name == "--sync" && lines[0].contains("--model steps") {
+                continue;
+            }
+            let mut accepted = false;
+            for (line, before) in lines.iter().zip(&mut before) {
+                // A request that is refused uses nothing.
+                let Ok(before) = before.get_or_insert_with(|| result(line)) else { continue };
+                for value in values.split('|') {
+                    match result(&format!("{line} {value}")) {
+                        Err(error)
+                            if error.starts_with(&format!("error: {name} is only for "))
+                                || error.starts_with(&format!("error: {option} is only for ")) =>
+                        {
+                            refused.lock().unwrap().insert(option);
+                            continue 'options;
+                        }
+                        Err(_) => {}
+                        Ok(found) if found == *before => accepted = true,
+                        Ok(_) => continue 'options,
+                    }
+                }
+            }
+            if accepted {
+                let unused = format!("{}: {option} is accepted and changes nothing", lines[0]);
+                unused_options.lock().unwrap().push(unused);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(lines) = work.lock().unwrap().pop() else { break };
+                    check(&lines);
+                }
+            });
+        }
+    });
+    let unused = unused_options.into_inner().unwrap();
+    assert!(unused.is_empty(), "{unused:#?}");
+    let refused = refused.into_inner().unwrap();
+    assert!(refused.len() > 20, "{refused:?}");
+}
+
+#[test]
+fn the_order_of_a_machine_file_is_refused_where_messages_have_their_own() {
+    let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/inputs/ordered.toml");
+    let code = |line: &str| {
+        let said = topocoll(&line.replace('M', machine).split(' ').collect::<Vec<_>>());
+        let error = String::from_utf8(said.stderr).unwrap();
+        let refused = error.contains("endpoint.order = \"rotation\"")
+            && error.contains("is only for --traffic alltoall");
+        (said.status.code().unwrap(), refused)
+    };
+    for model in ["wormhole", "flit", "fluid"] {
+        for line in ["simulate M --algorithm direct", "simulate M --traffic tornado", "select M"] {
+            assert_eq!(code(&format!("{line} --model {model}")), (2, true), "{line} {model}");
+        }
+        assert_eq!(code(&format!("simulate M --traffic alltoall --model {model}")), (0, false));
+    }
+    // The steps model has no endpoints.
+    assert_eq!(code("simulate M --algorithm direct"), (0, false));
 }
