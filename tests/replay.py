@@ -10,7 +10,8 @@ or of how they were verified. Per schedule it prints one line of JSON:
                          network and ends at the receiver, and in the end every rank holds every byte
                          meant for it
   steps                  steps with a message
-  blocks                 sum over steps of the largest message, in blocks
+  blocks                 sum over steps of the largest message, in blocks; where a rank or node has more messages
+                         than ports, of the bytes of a port
   link_blocks            sum over steps of the largest message or link load, whichever is more
   link_conflicts         pairs of a step and a directed link with several messages
   port_violations        cases of a step, a rank, and a direction with more messages than ports; on
@@ -138,7 +139,7 @@ class Step:
 
     def __init__(self):
         self.largest = 0
-        self.used_ports = Counter()
+        self.used_ports = defaultdict(list)
         self.link_messages = Counter()
         self.link_bytes = defaultdict(int)
         self.arrivals = []
@@ -219,13 +220,13 @@ class Replay:
         step.link_messages.update(links)
         for link in links:
             step.link_bytes[link] += size
-        step.used_ports["sends", sender] += 1
-        step.used_ports["receives", receiver] += 1
+        step.used_ports["sends", sender].append(size)
+        step.used_ports["receives", receiver].append(size)
         if self.first_ranks:
             leaves, enters = self.node(sender), self.node(receiver)
             if leaves != enters:
-                step.used_ports["node sends", leaves] += 1
-                step.used_ports["node receives", enters] += 1
+                step.used_ports["node sends", leaves].append(size)
+                step.used_ports["node receives", enters].append(size)
 
     def carry(self, blocks, sender, receiver):
         """Sends off what the sender holds of the blocks listed; returns the bytes listed."""
@@ -285,14 +286,21 @@ class Replay:
             for block, first, end in parts:
                 if block not in holdings.blocks[rank]:
                     holdings.add(rank, block, first, end)
+        # Messages beyond the ports are distributed over them.
+        exceeding = 0
+        for (end, _), sizes in step.used_ports.items():
+            ports = self.node_ports if end.startswith("node") else self.ports
+            if len(sizes) > ports:
+                exceeding += 1
+                most = ceil(Fraction(len(sizes), ports))
+                step.largest = max(step.largest, most * min(sizes), ceil(Fraction(sum(sizes), ports)))
         self.steps += 1
         self.bytes += step.largest
         # A whole byte of each step at least.
         loads = (ceil(Fraction(size) / self.fraction(link)) for link, size in step.link_bytes.items())
         self.link_bytes += max(step.largest, max(loads, default=0))
         self.link_conflicts += sum(messages > 1 for messages in step.link_messages.values())
-        for (end, _), messages in step.used_ports.items():
-            self.port_violations += messages > (self.node_ports if end.startswith("node") else self.ports)
+        self.port_violations += exceeding
         self.contention_free_steps += max(step.link_messages.values(), default=1)
 
     def fraction(self, link):

@@ -667,8 +667,13 @@ fn more_messages_than_ports_are_counted_by_rank() {
     machine.set_ports(2);
     let problem = common::problem(&machine, Collective::AllToAll, 100);
     let schedule = schedule_of(&machine, &problem, "direct", &Parameters::new()).unwrap();
+    // A port carries the two messages of 100 bytes in turn, in each of two steps.
+    let on_one_port = |text: &str| {
+        let ports = body(text).replace("ports 2", "ports 1").replace(" bytes=200 ", " bytes=400 ");
+        check(sealed(&ports.replace(" link_bytes=200 ", " link_bytes=400 ")).as_bytes())
+    };
     let text = certificate_of(&schedule, &machine);
-    let found = check(sealed(&body(&text).replace("ports 2", "ports 1")).as_bytes());
+    let found = on_one_port(&text);
     let (listed, found_there) = (0, 2 * 2 * 5);
     let fault = Fault::Count { name: "port_violations", listed, found: found_there };
     assert_eq!(found, Err(fault.clone()));
@@ -678,7 +683,7 @@ fn more_messages_than_ports_are_counted_by_rank() {
     let text = certificate_of(&schedule, &line);
     let bounds = body(&text).lines().find(|line| line.starts_with("bounds")).unwrap();
     assert!(text.contains("\nranks 5 by 1\n") && bounds.starts_with("bounds steps=2 "), "{text}");
-    let found = check(sealed(&body(&text).replace("ports 2", "ports 1")).as_bytes());
+    let found = on_one_port(&text);
     assert_eq!(found, Err(fault));
 }
 
@@ -807,7 +812,7 @@ fn ranks_of_one_node_have_ports() {
         let body = format!(
             "topocoll certificate 1\nmachine cluster 1*8\noperation alltoall\nports 1\nblock 100\n\
              algorithm direct\nranks 8 by 1\nslots 8\npieces 100\ncounts steps=1 messages=56 \
-             bytes=100 link_bytes=100 hops=0 link_conflicts=0 max_link_sharing=0 contended_steps=0 \
+             bytes=700 link_bytes=700 hops=0 link_conflicts=0 max_link_sharing=0 contended_steps=0 \
              contention_free_steps=1 port_violations={violations} inter_node_steps=0\n\
              bounds steps=3 link_bytes=700\n\
              class 0\nstart 0,0,8,1,1\nfinish 0,0,8,1,7\nstep 0\n{sends}{receives}"

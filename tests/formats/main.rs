@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod machine_files;
+mod ports;
 mod reading;
 mod writing;

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use topocoll_topology::{
-    LinkId, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Rank, Route, Timing, Topology,
+    INTRA_NODE, LinkId, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Rank, Route, Timing, Topology,
 };
 
 use crate::counts::Time;
@@ -13,6 +13,12 @@ type ByClass<T> = [T; MAX_DIMENSIONS];
 /// The injection of a rank and of a node, beyond the link classes.
 const RANK: usize = MAX_DIMENSIONS;
 const NODE: usize = MAX_DIMENSIONS + 1;
+
+/// Attoseconds, where no class gives the time of all bytes.
+const TIME: usize = MAX_DIMENSIONS + 2;
+
+/// Seconds of an attosecond.
+const ATTO: f64 = 1e-18;
 
 /// The largest weight of a link: as many binary digits as a double has.
 const LARGEST: f64 = (1u64 << 53) as f64;
@@ -26,6 +32,8 @@ pub(crate) struct Rates<'a> {
     topology: &'a dyn Topology,
     /// The class of the network's first class.
     first: usize,
+    /// Seconds of a byte over the fastest link between nodes.
+    between: f64,
     /// By class.
     per_hop: SmallVec<[u64; 4]>,
     /// By kind of links.
@@ -61,12 +69,19 @@ impl<'a> Rates<'a> {
         };
         let kinds = topology.link_kinds().iter().map(rate).collect();
         let per_hop = values.iter().map(|&value| weight(value)).collect();
-        Self { timing, topology, first, per_hop, kinds }
+        let between = machine.least_per_byte_between();
+        Self { timing, topology, first, between, per_hop, kinds }
     }
 
     /// The class of the network's first class.
     pub(crate) fn first_class(&self) -> usize {
         self.first
+    }
+
+    /// Attoseconds of `bytes` within a node, or over the fastest link between nodes.
+    pub(crate) fn attoseconds(&self, within: bool, bytes: u128) -> u128 {
+        let per_byte = if within { self.timing.per_byte.of(INTRA_NODE) } else { self.between };
+        (bytes as f64 * per_byte / ATTO).round() as u128
     }
 
     /// The weight of `hops` along dimension `class`, to compare routes.
@@ -146,6 +161,11 @@ impl Charges {
         if rates.timing.injection.node > 0.0 {
             self.transmit(rates, NODE, bytes);
         }
+    }
+
+    /// Adds the messages that a port carries one after another.
+    pub(crate) fn port(&mut self, rates: &Rates<'_>, attoseconds: u128) {
+        self.transmit(rates, TIME, attoseconds);
     }
 
     fn transmit(&mut self, rates: &Rates<'_>, class: usize, bytes: u128) {
@@ -240,8 +260,8 @@ impl Charges {
 pub(crate) struct Charged {
     startups: ByClass<u128>,
     bytes: ByClass<u128>,
-    /// Bytes of steps that a rank's, or a node's, injection limits.
-    injected: [u128; 2],
+    /// Bytes of steps that a rank's, or a node's, injection limits, and attoseconds.
+    others: [u128; 3],
     hops: ByClass<u128>,
     /// Of links with a latency of their own.
     picoseconds: u128,
@@ -253,7 +273,7 @@ impl Charged {
     pub(crate) fn add(&mut self, step: &Charges, moves: bool) {
         self.startups[step.startup.unwrap_or(0)] += u128::from(moves);
         match step.transmission {
-            (class @ (RANK | NODE), bytes) => self.injected[class - RANK] += bytes,
+            (class @ (RANK | NODE | TIME), amount) => self.others[class - RANK] += amount,
             (class, bytes) => self.bytes[class] += bytes,
         }
         let (_, picoseconds, hops) = &step.route;
@@ -266,7 +286,7 @@ impl Charged {
     pub(crate) fn merge(&mut self, other: &Self) {
         add(&mut self.startups, &other.startups);
         add(&mut self.bytes, &other.bytes);
-        add(&mut self.injected, &other.injected);
+        add(&mut self.others, &other.others);
         add(&mut self.hops, &other.hops);
         self.picoseconds += other.picoseconds;
         add(&mut self.carried, &other.carried);
@@ -274,11 +294,11 @@ impl Charged {
 
     /// Seconds of startup, transmission and propagation.
     pub(crate) fn time(&self, timing: &Timing) -> Time {
+        let others = [RANK, NODE, TIME].into_iter().zip(self.others);
+        let others = others.map(|(class, amount)| amount as f64 * per_byte(timing, class));
         Time {
             startup: timing.startup.sum(&self.startups),
-            transmission: timing.per_byte.sum(&self.bytes)
-                + self.injected[0] as f64 * timing.injection.rank
-                + self.injected[1] as f64 * timing.injection.node,
+            transmission: timing.per_byte.sum(&self.bytes) + others.sum::<f64>(),
             propagation: timing.per_hop.sum(&self.hops) + self.picoseconds as f64 * 1e-12,
             ..Time::default()
         }
@@ -290,9 +310,10 @@ impl Charged {
     }
 }
 
-/// Seconds of a byte on a link of a class, or of the injection of a rank or a node.
+/// Seconds of a byte on a link of a class, or of the injection of a rank or a node; of an attosecond.
 fn per_byte(timing: &Timing, class: usize) -> f64 {
     match class {
+        TIME => ATTO,
         RANK => timing.injection.rank,
         NODE => timing.injection.node,
         class => timing.per_byte.of(class),

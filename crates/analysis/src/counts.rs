@@ -1,5 +1,5 @@
 use rayon::prelude::*;
-use topocoll_schedule::{Demand, RankClasses, Schedule, SlotSet, Step, Transfer};
+use topocoll_schedule::{Demand, Problem, RankClasses, Schedule, SlotSet, Step, Transfer};
 use topocoll_topology::{
     Coordinates, Grid, INTRA_NODE, LinkId, Machine, Rank, Route, Shape, Timing,
 };
@@ -23,7 +23,8 @@ const BATCH_WORK: u128 = 1 << 22;
 pub struct StepCount {
     /// Messages between ranks.
     pub messages: u128,
-    /// Bytes of the largest message.
+    /// Bytes of the largest message, or of the most loaded port of a rank or node that has fewer ports
+    /// than messages.
     pub largest_message: u128,
     /// Bytes on the busiest directed link; 0 where links are not shared.
     pub largest_load: u128,
@@ -70,6 +71,16 @@ impl StepCount {
         }
     }
 
+    /// Adds `ranks` ranks, or nodes, that send or receive these bytes, which take these attoseconds, if
+    /// they exceed their ports: a port carries several messages in turn.
+    fn exceed(&mut self, rates: &Rates<'_>, ports: u32, [bytes, time]: [Load; 2], ranks: u64) {
+        if bytes.messages > ports {
+            self.port_violations += ranks;
+            self.largest_message = self.largest_message.max(bytes.of_port(ports));
+            self.charges.port(rates, time.of_port(ports));
+        }
+    }
+
     /// Seconds of the slowest startup, the slowest transmission with shared links charged in full,
     /// the slowest propagation, and the rearrangement; without the barrier.
     #[must_use]
@@ -90,7 +101,9 @@ pub struct Counts {
     pub steps: u64,
     /// Messages between ranks.
     pub messages: u128,
-    /// C2: sum over steps of the largest message.
+    /// C2: sum over steps of the largest message. In a step with more messages than ports those of a rank
+    /// or node are distributed over its ports, and the bytes of a port are summed: at least the mean of
+    /// its ports, and at least the smallest message times the most messages of a port.
     pub bytes: u128,
     /// Sum over steps of the largest message or link load, whichever is more.
     pub link_bytes: u128,
@@ -422,11 +435,28 @@ pub(crate) struct Reader<'a> {
     kinds: Option<&'a Grid>,
 }
 
-/// What a node exchanges with other nodes in one step: sent, and received.
+/// Amounts of the messages that a rank, or a node, sends in one step, or that it receives.
 #[derive(Clone, Copy, Default)]
-struct Outside {
-    messages: [u32; 2],
-    bytes: [u128; 2],
+struct Load {
+    messages: u32,
+    sum: u128,
+    least: u128,
+}
+
+impl Load {
+    fn add(&mut self, times: u32, amount: u128) {
+        if times > 0 {
+            self.least = if self.messages == 0 { amount } else { self.least.min(amount) };
+            self.sum = self.sum.saturating_add(amount.saturating_mul(times.into()));
+            self.messages += times;
+        }
+    }
+
+    /// The least that the most loaded of some ports carries, besides the largest message.
+    fn of_port(&self, ports: u32) -> u128 {
+        let whole = u128::from(self.messages.div_ceil(ports)).saturating_mul(self.least);
+        whole.max(self.sum.div_ceil(ports.into()))
+    }
 }
 
 pub(crate) struct Scratch {
@@ -437,10 +467,10 @@ pub(crate) struct Scratch {
     busiest: Vec<Busiest>,
     shifts: Vec<Shift>,
     boxes: Boxes,
-    /// Messages and bytes sent to, and received from, other nodes, by node.
-    by_node: Vec<Outside>,
-    /// Bytes that each rank receives, where blocks have sizes and ranks have an injection limit.
-    received: Vec<u128>,
+    /// Bytes that each node sends to other nodes, and receives from them.
+    by_node: Vec<[Load; 2]>,
+    /// Bytes and attoseconds that each rank receives, where blocks have sizes.
+    received: Vec<[Load; 2]>,
 }
 
 impl<'a> Reader<'a> {
@@ -506,7 +536,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn fits(&self, memory: u128) -> Result<(), AnalysisError> {
         let topology = &*self.machine.topology;
         let loads = if self.cyclic.is_some() { 0 } else { Loads::memory(&self.classes, topology) };
-        let counters = loads + (self.nodes_counted() * size_of::<Outside>()) as u128;
+        let counters = loads + (self.nodes_counted() * size_of::<[Load; 2]>()) as u128;
         // The messages of a step, sent and received.
         let step = 2 * u128::from(self.schedule.problem.ports) * size_of::<Transfer>() as u128;
         let needed = by_all_threads(counters + step);
@@ -525,7 +555,7 @@ impl<'a> Reader<'a> {
             busiest: Vec::new(),
             shifts: Vec::new(),
             boxes: Boxes::default(),
-            by_node: vec![Outside::default(); self.nodes_counted()],
+            by_node: vec![<[Load; 2]>::default(); self.nodes_counted()],
             received: Vec::new(),
         }
     }
@@ -537,18 +567,18 @@ impl<'a> Reader<'a> {
         }
         let mut out = StepCount::default();
         let (rates, problem) = (&self.rates, &self.schedule.problem);
-        let limited = !self.machine.timing.injection.is_unlimited();
         let is_node = self.ranks_are_nodes();
-        if limited && matches!(weights, Weights::Each(..)) {
-            scratch.received.resize(problem.ranks as usize, 0);
+        if matches!(weights, Weights::Each(..)) {
+            scratch.received.resize(problem.ranks as usize, <[Load; 2]>::default());
         }
         let ranks_per_class = u64::from(problem.ranks / self.classes.count());
         scratch.shifts.clear();
         self.schedule.rule().active(step, &self.classes, &mut |rank| {
             self.count_rank(step, (rank, ranks_per_class, None), weights, scratch, &mut out);
         });
-        for bytes in scratch.received.iter_mut() {
-            out.charges.rank(rates, std::mem::take(bytes), is_node);
+        for load in scratch.received.iter_mut().map(std::mem::take) {
+            out.exceed(rates, problem.ports, load, 1);
+            out.charges.rank(rates, load[0].sum, is_node);
         }
         if let Some(cyclic) = self.cyclic {
             shift::count(cyclic.grid, rates, &scratch.shifts, &mut out);
@@ -559,12 +589,12 @@ impl<'a> Reader<'a> {
         }
         if !is_node {
             for node in scratch.by_node.iter_mut() {
-                let Outside { messages, bytes } = std::mem::take(node);
-                for (messages, bytes) in messages.into_iter().zip(bytes) {
-                    out.inter_node = out.inter_node.max(messages);
-                    out.port_violations +=
-                        self.nodes_per_class() * u64::from(messages > problem.node_ports);
-                    out.charges.node(rates, bytes);
+                for load in std::mem::take(node) {
+                    let time = |bytes| rates.attoseconds(false, bytes);
+                    let times = Load { sum: time(load.sum), least: time(load.least), ..load };
+                    out.inter_node = out.inter_node.max(load.messages);
+                    out.exceed(rates, problem.node_ports, [load, times], self.nodes_per_class());
+                    out.charges.node(rates, load.sum);
                 }
             }
         }
@@ -627,15 +657,19 @@ impl<'a> Reader<'a> {
         let copied = does.copies.iter().map(|copy| weights.bytes(rank, &copy.to)).sum();
         out.copied = out.copied.max(copied);
         out.messages += u128::from(times) * does.sends.len() as u128;
-        for transfers in [&does.sends, &does.receives] {
-            out.port_violations += times * u64::from(transfers.len() > problem.ports as usize);
+        // What a rank receives is known where it is sent, if blocks have sizes.
+        let each = matches!(weights, Weights::Each(..));
+        let both = [&does.sends, &does.receives].into_iter().take(if each { 1 } else { 2 });
+        for transfers in both.filter(|transfers| transfers.len() > problem.ports as usize) {
+            self.exceed_by_rank(rank, times, transfers, weights, out);
         }
         let mut sent = 0u128;
         for send in &does.sends {
             let bytes = weights.bytes(rank, &send.slots);
             sent += bytes;
             if let Some(received) = received.get_mut(send.peer.index()) {
-                *received += bytes;
+                received[0].add(1, bytes);
+                received[1].add(1, self.alone(rank, send.peer, bytes));
             }
             out.largest_message = out.largest_message.max(bytes);
             if !send.slots.is_contiguous(problem.block_bytes) {
@@ -686,6 +720,37 @@ impl<'a> Reader<'a> {
         self.count_by_node(rank, does, weights, by_node);
     }
 
+    /// Adds `times` ranks that send, or receive, more messages than they have ports.
+    fn exceed_by_rank(
+        &self,
+        rank: Rank,
+        times: u64,
+        transfers: &[Transfer],
+        weights: Weights<'_>,
+        out: &mut StepCount,
+    ) {
+        // The messages of equivalent ranks of a node may differ in whether they leave it.
+        let members = self.cyclic.map_or(1, |cyclic| cyclic.members());
+        let Problem { ranks, ports, .. } = self.schedule.problem;
+        for turn in 0..members {
+            let turned = |Rank(rank): Rank| Rank((rank + turn) % ranks);
+            let mut load = <[Load; 2]>::default();
+            for transfer in transfers {
+                let bytes = weights.bytes(rank, &transfer.slots);
+                load[0].add(1, bytes);
+                load[1].add(1, self.alone(turned(rank), turned(transfer.peer), bytes));
+            }
+            out.exceed(&self.rates, ports, load, times / u64::from(members));
+        }
+    }
+
+    /// Attoseconds of a message between two ranks over the fastest links.
+    fn alone(&self, from: Rank, to: Rank, bytes: u128) -> u128 {
+        let topology = &*self.machine.topology;
+        let within = topology.node_of(from) == topology.node_of(to);
+        self.rates.attoseconds(within, bytes)
+    }
+
     fn ranks_are_nodes(&self) -> bool {
         !matches!(self.machine.topology.shape(), Shape::Clustered(_))
     }
@@ -707,7 +772,7 @@ impl<'a> Reader<'a> {
         rank: Rank,
         does: &Step,
         weights: Weights<'_>,
-        by_node: &mut [Outside],
+        by_node: &mut [[Load; 2]],
     ) {
         let topology = &*self.machine.topology;
         if by_node.is_empty() {
@@ -723,19 +788,15 @@ impl<'a> Reader<'a> {
                     None if at(rank) == at(transfer.peer) => 0,
                     None => *of_class,
                 };
-                if times == 0 {
+                // What a rank receives is known where it is sent, if blocks have sizes.
+                let each = matches!(weights, Weights::Each(..));
+                if each && direction == 1 {
                     continue;
                 }
-                by_node[node].messages[direction] += times;
-                let bytes = match weights {
-                    Weights::Equal(block_bytes) => transfer.slots.bytes(block_bytes),
-                    // What a rank receives is known where it is sent.
-                    Weights::Each(..) if direction == 0 => weights.bytes(rank, &transfer.slots),
-                    Weights::Each(..) => continue,
-                };
-                by_node[node].bytes[direction] += u128::from(times) * bytes;
-                if let Weights::Each(..) = weights {
-                    by_node[at(transfer.peer) as usize].bytes[1] += bytes;
+                let bytes = weights.bytes(rank, &transfer.slots);
+                by_node[node][direction].add(times, bytes);
+                if each {
+                    by_node[at(transfer.peer) as usize][1].add(times, bytes);
                 }
             }
         }

@@ -72,6 +72,14 @@ impl<'t> Cyclic<'t> {
         (0..counted).map(Rank)
     }
 
+    /// The ranks of a node that differ in which of their messages leave it.
+    pub(crate) fn members(&self) -> u32 {
+        match self.classes {
+            Classes::Ranks => self.size,
+            Classes::Nodes(_) => 1,
+        }
+    }
+
     /// The nodes, all equivalent.
     pub(crate) fn nodes(&self) -> RankClasses {
         let radix = self.grid.radix().clone();

@@ -4,7 +4,7 @@ use crate::Fault;
 use crate::graph::Loads;
 use crate::lines::{Busiest, Grid, Lines};
 use crate::machine::{Network, Segment};
-use crate::parse::{Certificate, Slots, Step};
+use crate::parse::{Certificate, Slots};
 use crate::radix::{Radix, limited};
 
 /// The most blocks moved by representatives, and links visited: some minutes each.
@@ -31,7 +31,8 @@ pub struct Counts {
     pub steps: u128,
     /// Messages of all ranks.
     pub messages: u128,
-    /// Sum over steps of the largest message, in bytes.
+    /// Sum over steps of the largest message, in bytes; where a rank or node exceeds its ports, of the
+    /// bytes of a port: the mean of its ports, or the smallest message times the most of a port.
     pub bytes: u128,
     /// Sum over steps of the largest message or load of a directed link, in bytes.
     pub link_bytes: u128,
@@ -239,21 +240,34 @@ pub(crate) fn count(certificate: &Certificate, counted: &Counted) -> Result<Coun
                         .max(hops);
                     if machine.nodes.is_some() && ends[0] != ends[1] {
                         let places = ends.map(|node| counted.place(&machine.network, node));
-                        ports.send(places, times);
+                        ports.send(places, times, bytes);
                     }
                 }
                 messages += u128::from(each) * members.len() as u128;
                 largest = bytes.max(largest);
             }
-            ports.ranks(u128::from(each) * members.len() as u128, does);
+            let ranks = u128::from(each) * members.len() as u128;
+            for slots in [
+                does.sends.iter().map(|send| &send.slots).collect::<Vec<_>>(),
+                does.receives.iter().map(|(_, slots)| slots).collect(),
+            ] {
+                let mut load = Load::default();
+                for slots in slots {
+                    let bytes = bytes(certificate, slots)
+                        .ok_or_else(|| is("a run of slots is of several pieces"))?;
+                    load.add(1, bytes);
+                }
+                ports.rank(load, ranks);
+            }
         }
-        let (violations, crosses) = ports.counted(nodes);
+        let Exceeded { violations, crosses, bytes } = ports.counted(nodes);
         if messages == 0 {
             continue;
         }
         let busiest = links.busiest();
         counts.steps += 1;
         counts.messages += messages;
+        largest = largest.max(bytes);
         counts.bytes += largest;
         counts.link_bytes += largest.max(busiest.load);
         counts.hops += hops;
@@ -328,48 +342,80 @@ fn bytes(certificate: &Certificate, slots: &Slots) -> Option<u128> {
 struct Ports {
     of_rank: u64,
     of_node: u64,
-    over: u128,
+    exceeded: Exceeded,
     /// By node counted, messages out and in; empty if each rank is a node.
-    crossing: Vec<(u64, u64)>,
+    crossing: Vec<[Load; 2]>,
     /// The nodes with messages.
     used: Vec<u32>,
+}
+
+/// How a step exceeds ports.
+#[derive(Default)]
+struct Exceeded {
+    violations: u128,
+    /// Whether a message crosses between nodes.
+    crosses: bool,
+    /// Of the most loaded port.
+    bytes: u128,
+}
+
+/// Messages of a rank or node in one direction.
+#[derive(Clone, Copy, Default)]
+struct Load {
+    messages: u64,
+    bytes: u128,
+    smallest: u128,
+}
+
+impl Load {
+    fn add(&mut self, times: u32, bytes: u128) {
+        self.smallest = if self.messages == 0 { bytes } else { self.smallest.min(bytes) };
+        self.messages += u64::from(times);
+        self.bytes += u128::from(times) * bytes;
+    }
 }
 
 impl Ports {
     fn new(certificate: &Certificate, nodes: u32) -> Self {
         let counted = if certificate.machine.nodes.is_some() { nodes } else { 0 };
-        let crossing = vec![(0, 0); counted as usize];
+        let crossing = vec![<[Load; 2]>::default(); counted as usize];
         let (of_rank, of_node) = (certificate.ports, certificate.node_ports);
-        Self { of_rank, of_node, over: 0, crossing, used: Vec::new() }
+        Self { of_rank, of_node, exceeded: Exceeded::default(), crossing, used: Vec::new() }
     }
 
     /// Adds a number of messages from one node to another, at their places among those counted.
-    fn send(&mut self, [from, to]: [u32; 2], times: u32) {
+    fn send(&mut self, [from, to]: [u32; 2], times: u32, bytes: u128) {
         for node in [from, to] {
-            if self.crossing[node as usize] == (0, 0) {
+            if self.crossing[node as usize].iter().all(|load| load.messages == 0) {
                 self.used.push(node);
             }
         }
-        self.crossing[from as usize].0 += u64::from(times);
-        self.crossing[to as usize].1 += u64::from(times);
+        self.crossing[from as usize][0].add(times, bytes);
+        self.crossing[to as usize][1].add(times, bytes);
     }
 
-    /// Adds a step that `ranks` ranks have in common.
-    fn ranks(&mut self, ranks: u128, does: &Step) {
-        for messages in [does.sends.len(), does.receives.len()] {
-            self.over += if messages as u64 > self.of_rank { ranks } else { 0 };
+    /// Adds the messages of a rank, and of others like it.
+    fn rank(&mut self, load: Load, number: u128) {
+        self.count(load, self.of_rank, number);
+    }
+
+    fn count(&mut self, load: Load, ports: u64, number: u128) {
+        if load.messages > ports {
+            let whole = u128::from(load.messages.div_ceil(ports)) * load.smallest;
+            let mean = load.bytes.div_ceil(ports.into());
+            self.exceeded.violations += number;
+            self.exceeded.bytes = self.exceeded.bytes.max(whole).max(mean);
         }
     }
 
-    /// The number of violations of ports, if each node counted represents some nodes, and whether a
-    /// message crosses between nodes. Resets all counters.
-    fn counted(&mut self, nodes: u32) -> (u128, bool) {
-        let (mut over, crosses) = (std::mem::take(&mut self.over), !self.used.is_empty());
-        for node in self.used.drain(..) {
-            let (out, into) = std::mem::take(&mut self.crossing[node as usize]);
-            let exceeded = u128::from(out > self.of_node) + u128::from(into > self.of_node);
-            over += exceeded * u128::from(nodes);
+    /// How the step exceeds ports, if each node counted represents some nodes. Resets all counters.
+    fn counted(&mut self, nodes: u32) -> Exceeded {
+        self.exceeded.crosses = !self.used.is_empty();
+        while let Some(node) = self.used.pop() {
+            for load in std::mem::take(&mut self.crossing[node as usize]) {
+                self.count(load, self.of_node, nodes.into());
+            }
         }
-        (over, crosses)
+        std::mem::take(&mut self.exceeded)
     }
 }

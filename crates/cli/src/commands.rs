@@ -38,6 +38,10 @@ use topocoll::text::printable;
 use crate::Outcome;
 use crate::args::Command;
 
+/// What a step with more messages than ports is charged.
+const IN_TURN: &str =
+    "a step is charged the bytes of a port, which carries several messages in turn";
+
 /// Runs a command.
 pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
     match command {

@@ -621,31 +621,33 @@ impl Certificate {
         type Ends<'c> = (Vec<&'c [u64]>, Vec<&'c [u64]>);
         let mut pairs: BTreeMap<(Rank, Rank), Ends<'_>> = BTreeMap::new();
         let mut links = Loads::new();
-        // Messages by rank or node, sent or received.
-        let mut ports: BTreeMap<(&str, Rank, bool), u64> = BTreeMap::new();
+        // The bytes of messages by rank or node, sent or received.
+        let mut ports: BTreeMap<(&str, Rank, bool), Vec<u128>> = BTreeMap::new();
         let (mut messages, mut largest, mut hops, mut between) = (0, 0, 0, 0);
+        let bytes = |slots: &[u64]| -> u128 {
+            slots.iter().map(|place| self.pieces[(place / self.slots) as usize]).sum()
+        };
         for rank in 0..self.ranks() {
             let Some(does) = self.class(rank).steps.get(&step) else { continue };
             for (to, way, slots) in &does.sends {
                 let to = sum(&self.radix, rank, *to)?;
                 pairs.entry((rank, to)).or_default().0.push(slots);
-                let bytes =
-                    slots.iter().map(|place| self.pieces[(place / self.slots) as usize]).sum();
+                let bytes = bytes(slots);
                 messages += 1;
                 largest = largest.max(bytes);
                 hops = hops.max(self.travel(rank, to, way.as_ref(), bytes, &mut links)?);
-                *ports.entry(("rank", rank, true)).or_default() += 1;
+                ports.entry(("rank", rank, true)).or_default().push(bytes);
                 let [from, to] = [rank, to].map(|rank| self.machine.nodes[rank as usize]);
                 if self.machine.several && from != to {
                     between = 1;
-                    *ports.entry(("node", from, true)).or_default() += 1;
-                    *ports.entry(("node", to, false)).or_default() += 1;
+                    ports.entry(("node", from, true)).or_default().push(bytes);
+                    ports.entry(("node", to, false)).or_default().push(bytes);
                 }
             }
             for (from, slots) in &does.receives {
                 let from = sum(&self.radix, rank, *from)?;
                 pairs.entry((from, rank)).or_default().1.push(slots);
-                *ports.entry(("rank", rank, false)).or_default() += 1;
+                ports.entry(("rank", rank, false)).or_default().push(bytes(slots));
             }
         }
         let mut moving = HashMap::new();
@@ -664,8 +666,17 @@ impl Certificate {
         let sharing = links.values().map(|link| link.0).max().unwrap_or(0);
         let load = links.iter().map(|(&(at, port), link)| self.charged(at, port, link.1));
         let load = load.max().unwrap_or(0);
-        let most = |of: &str| if of == "node" { self.node_ports } else { self.ports };
-        let over = ports.iter().filter(|((of, ..), messages)| **messages > most(of)).count();
+        let mut over = 0;
+        for ((of, ..), bytes) in &ports {
+            let most = if *of == "node" { self.node_ports } else { self.ports };
+            if bytes.len() as u64 <= most {
+                continue;
+            }
+            over += 1;
+            let least = bytes.iter().min().copied().unwrap_or(0);
+            let whole = (bytes.len() as u128).div_ceil(most.into()) * least;
+            largest = largest.max(whole).max(bytes.iter().sum::<u128>().div_ceil(most.into()));
+        }
         let found = [
             1,
             messages,
@@ -676,7 +687,7 @@ impl Certificate {
             sharing,
             u128::from(sharing > 1),
             sharing.max(1),
-            over as u128,
+            over,
             between,
         ];
         for ((count, found), name) in counts.iter_mut().zip(found).zip(COUNTS) {

@@ -7,7 +7,7 @@ use topocoll::{
 
 use super::heading::{about_demand, about_schedule, assumed_by, title_of};
 use super::request::Messages;
-use super::{conflicts, heat, network, request};
+use super::{IN_TURN, conflicts, heat, network, request};
 use crate::demand::schedule_of_sizes;
 use crate::host::memory;
 use crate::machine::machine;
@@ -31,6 +31,9 @@ struct Report {
     seconds: Seconds,
     steps: u64,
     messages: u128,
+    /// Cases that exceed the ports, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    port_violations: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     link_utilisation: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,6 +149,7 @@ fn report(
         seconds: time.into(),
         steps: counts.steps,
         messages: counts.messages,
+        port_violations: Some(counts.port_violations).filter(|&cases| cases > 0),
         link_utilisation: (able > 0.0).then(|| counts.link_seconds / able),
         max_link_bytes: None,
         conflicts,
@@ -167,6 +171,9 @@ fn text(about: &str, assumed: &str, report: &Report, slowest: &Slowest) -> Answe
         ("steps", report.steps.to_string()),
         ("messages", report.messages.to_string()),
     ];
+    if let Some(cases) = report.port_violations {
+        rows.push(("ports", format!("exceeded in {cases} cases: {IN_TURN}")));
+    }
     if let Some(utilisation) = report.link_utilisation {
         rows.push(("links busy", format!("{:.1} % of the time, on average", 100.0 * utilisation)));
     }
@@ -179,10 +186,15 @@ fn text(about: &str, assumed: &str, report: &Report, slowest: &Slowest) -> Answe
         rows.push((
             "slowest step",
             format!(
-                "step {}: {}, {} on its busiest link",
+                "step {}: {}, {} on its busiest {}",
                 slowest.step,
                 seconds(slowest.seconds),
-                bytes(load)
+                bytes(load),
+                if count.largest_message > count.largest_load && count.port_violations > 0 {
+                    "port"
+                } else {
+                    "link"
+                }
             ),
         ));
     }

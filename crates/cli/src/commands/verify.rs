@@ -14,7 +14,7 @@ use topocoll_certificate::check_limits;
 
 use super::heading::about_schedule;
 use super::whole::Whole;
-use super::{conflicts, plural};
+use super::{IN_TURN, conflicts, plural};
 use crate::error::say;
 use crate::host::memory;
 use crate::machine::{exchange, machine, schedule};
@@ -327,6 +327,10 @@ fn text(
     if let Some(steps) = report.inter_node_steps {
         rows.push(plain("inter-node steps", steps.to_string()));
     }
+    let in_turn = match violations {
+        0 => String::new(),
+        _ => format!("Where ports are exceeded, {IN_TURN}."),
+    };
     let resent = match report.resent_blocks {
         None | Some(0) => String::new(),
         Some(count) => {
@@ -355,6 +359,7 @@ fn text(
         .about(about_schedule(machine, schedule) + ".")
         .assuming(method)
         .table(&table(&["count", "found", "claimed", "lower bound"], 1, rows))
+        .notes(in_turn)
         .notes(resent)
         .notes(traded)
         .notes(lost)
