@@ -104,7 +104,13 @@ fn networks_of_machine_files_are_refused_at_their_place() {
         ("graph:pod.csv*2", "graph:refused/loop.csv", "loop.csv:3: a link from `b` to itself"),
         ("graph:pod.csv*2", "network", "shape `network` needs the table [network]"),
     ] {
-        let error = spec::parse_file_in(&folder, "pod", &text.replacen(from, to, 1)).unwrap_err();
+        let error = spec::parse_file_in(
+            &folder,
+            "pod",
+            &text.replacen(from, to, 1),
+            &spec::Reading::default(),
+        )
+        .unwrap_err();
         assert!(error.message.contains(rule), "{from} -> {to}: {error}");
         assert!(error.span.is_some());
     }

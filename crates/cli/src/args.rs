@@ -11,6 +11,7 @@ use clap::{
     ValueEnum,
 };
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
+use topocoll::spec::Attributes;
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
 use topocoll::{Collective, Injection, Ports, Setting};
 
@@ -500,6 +501,10 @@ pub(crate) struct Options {
     /// all; a node's are its inter-node messages [default: the machine's]
     #[arg(long, value_name = "RANK[,NODE]", value_parser = ports, allow_hyphen_values = true)]
     pub(crate) ports: Option<Ports>,
+    /// Names of attributes in a graph of node-link JSON, such as bandwidth=capacity,switch=type:switch;
+    /// of class, bandwidth, latency, count, switch, and ignore to skip one
+    #[arg(long, value_name = "OURS=THEIRS,..")]
+    pub(crate) attributes: Option<Attributes>,
     /// Timing values of another machine
     #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(completion::timings))]
     pub(crate) timing: Option<String>,

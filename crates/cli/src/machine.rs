@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use topocoll::formats::{self, ReadError, Target};
+use topocoll::spec::Reading;
 use topocoll::text::printable;
 use topocoll::{
     Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Machine, Parameters,
@@ -25,7 +26,8 @@ const DEFAULT_BLOCK: u64 = 1024;
 
 /// The machine, with the ports and timing of the options.
 pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> {
-    let mut machine = topocoll::machine(name)?;
+    let reading = Reading { attributes: options.attributes.clone() };
+    let mut machine = topocoll::machine_with(name, &reading)?;
     if let Some(ports) = options.ports {
         machine.set_ports(ports);
         say_reduced(&machine, ports);

@@ -69,7 +69,7 @@ pub use exchange::{Budget, Exchange};
 pub use front::Front;
 pub use given_schedule::GivenSchedule;
 pub use left_out::{PartlyPriced, Rejected};
-pub use machines::{load_file, machine, shipped};
+pub use machines::{load_file, machine, machine_with, shipped};
 pub use network::Network;
 pub use price::{Price, Priced};
 pub use published::{PUBLISHED, Published, PublishedCounts};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
-use topocoll_topology::spec::{self, SpecError};
+use topocoll_topology::spec::{self, Reading, SpecError};
 use topocoll_topology::text::nearest;
 use topocoll_topology::{Machine, TOPOLOGIES, files};
 
@@ -30,15 +30,24 @@ pub fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// # Errors
 /// An unknown or invalid machine.
 pub fn machine(text: &str) -> Result<Machine, Error> {
+    machine_with(text, &Reading::default())
+}
+
+/// The machine that `text` names, where the text or a file leaves something open.
+///
+/// # Errors
+/// An unknown or invalid machine, or one that leaves none of it open.
+pub fn machine_with(text: &str, reading: &Reading) -> Result<Machine, Error> {
     if text.ends_with(".toml") || Path::new(text).exists() {
-        return load_file(Path::new(text));
+        return load_with(Path::new(text), reading);
     }
     if text.contains(':') {
-        return spec::parse_short_form(text).map(Machine::of).map_err(Error::ShortForm);
+        let read = spec::parse_short_form_with(text, reading);
+        return read.map(Machine::of).map_err(Error::ShortForm);
     }
     match shipped().find(|(name, _)| *name == text) {
         Some((name, contents)) => {
-            let read = spec::parse_file(name, contents);
+            let read = spec::parse_file_in(Path::new(""), name, contents, reading);
             in_file(read, &format!("topologies/{name}.toml"), contents)
         }
         None => {
@@ -67,6 +76,10 @@ fn meant(text: &str) -> Vec<String> {
 /// # Errors
 /// The file is unreadable, not text, or invalid.
 pub fn load_file(path: &Path) -> Result<Machine, Error> {
+    load_with(path, &Reading::default())
+}
+
+fn load_with(path: &Path, reading: &Reading) -> Result<Machine, Error> {
     let shown = path.display().to_string();
     let text = files::text_of(path, MAX_FILE_BYTES, "machine files")
         .map_err(|reason| Error::Unreadable { path: shown.clone(), reason })?;
@@ -75,7 +88,7 @@ pub fn load_file(path: &Path) -> Result<Machine, Error> {
     let is_toml = path.extension().is_some_and(|extension| extension == "toml");
     let folder = path.parent().unwrap_or(Path::new(""));
     let read = if is_toml { spec::parse_file_in } else { files::read_in };
-    in_file(read(folder, &name, &text), &shown, &text)
+    in_file(read(folder, &name, &text, reading), &shown, &text)
 }
 
 fn in_file(machine: Result<Machine, SpecError>, path: &str, text: &str) -> Result<Machine, Error> {

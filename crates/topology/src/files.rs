@@ -9,7 +9,7 @@ mod xml;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::spec::{SpecError, parse_file_in};
+use crate::spec::{Reading, SpecError, parse_file_in};
 use crate::text::printable;
 use crate::{Clusters, Machine, TopologyError};
 
@@ -40,20 +40,29 @@ const MAX_NODES: usize = 1 << 20;
 /// # Errors
 /// What is wrong, and the bytes of `text` that are.
 pub fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
-    read_in(Path::new(""), name, text)
+    read_in(Path::new(""), name, text, &Reading::default())
 }
 
-/// Reads a machine as [`read`]. Files that it names are relative to `folder`.
+/// Reads a machine as [`read`]. Files that it names are relative to `folder`, and the text or they may
+/// leave something open.
 ///
 /// # Errors
 /// What is wrong, and the bytes of `text` that are.
-pub fn read_in(folder: &Path, name: &str, text: &str) -> Result<Machine, SpecError> {
+pub fn read_in(
+    folder: &Path,
+    name: &str,
+    text: &str,
+    reading: &Reading,
+) -> Result<Machine, SpecError> {
     let lines = text.lines().map(str::trim);
     let first = lines.clone().find(|line| !line.is_empty() && !line.starts_with('#'));
     let first = first.unwrap_or_default();
     match FILES.iter().find(|file| (file.knows)(text, first)) {
-        Some(file) => (file.read)(&printable(name), text),
-        None => parse_file_in(folder, name, text),
+        Some(file) => {
+            reading.refuse_attributes()?;
+            (file.read)(&printable(name), text)
+        }
+        None => parse_file_in(folder, name, text, reading),
     }
 }
 

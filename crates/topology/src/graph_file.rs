@@ -1,5 +1,6 @@
 //! Graphs from files: lists of links as CSV, and networkx node-link JSON.
 
+mod attributes;
 mod csv;
 mod json;
 mod listing;
@@ -13,20 +14,28 @@ use crate::spec::SpecError;
 use crate::text::printable;
 use crate::{Graph, Topology};
 
+pub use attributes::Attributes;
 pub(crate) use csv::fields;
 pub(crate) use listing::{Listing, Values};
 
 /// The most bytes of a file of links.
 const MOST_BYTES: u64 = 1 << 26;
 
+/// Why attributes are refused.
+pub(crate) const NOT_JSON: &str =
+    "--attributes names the attributes of node-link JSON, and the machine is no such file";
+
 /// The line that is wrong, 0 for none, and what is wrong.
 type Wrong = (usize, String);
 
-/// Reads a path.
-pub(crate) fn graph(rest: &str) -> Result<Arc<dyn Topology>, String> {
+/// Reads a path; JSON may have other names of attributes.
+pub(crate) fn graph(
+    rest: &str,
+    attributes: Option<&Attributes>,
+) -> Result<Arc<dyn Topology>, String> {
     let text = text_of(Path::new(rest), MOST_BYTES, "files of links")
         .map_err(|reason| format!("{rest}: {reason}"))?;
-    match read(&text, format!("graph:{rest}")) {
+    match read(&text, format!("graph:{rest}"), attributes) {
         Ok(graph) => Ok(Arc::new(graph)),
         Err((0, message)) => Err(format!("{rest}: {message}")),
         Err((line, message)) => Err(format!("{rest}:{line}: {message}")),
@@ -40,7 +49,7 @@ pub(crate) fn graph(rest: &str) -> Result<Arc<dyn Topology>, String> {
 /// What is wrong, after the name and the line.
 pub fn parse_graph(name: &str, text: &str) -> Result<Arc<dyn Topology>, SpecError> {
     let name = printable(name);
-    match read(text, format!("graph:{name}")) {
+    match read(text, format!("graph:{name}"), None) {
         Ok(graph) => Ok(Arc::new(graph)),
         Err((0, message)) => Err(SpecError { message: format!("{name}: {message}"), span: None }),
         Err((line, message)) => {
@@ -50,9 +59,13 @@ pub fn parse_graph(name: &str, text: &str) -> Result<Arc<dyn Topology>, SpecErro
 }
 
 /// The graph of a text of either kind.
-fn read(text: &str, form: String) -> Result<Graph, Wrong> {
-    let read = if text.trim_start().starts_with('{') { json::read } else { csv::read };
-    read(text)?.graph(form)
+fn read(text: &str, form: String, attributes: Option<&Attributes>) -> Result<Graph, Wrong> {
+    let listing = match (text.trim_start().starts_with('{'), attributes) {
+        (true, given) => json::read(text, &given.cloned().unwrap_or_default())?,
+        (false, None) => csv::read(text)?,
+        (false, Some(_)) => return Err((0, NOT_JSON.to_owned())),
+    };
+    listing.graph(form)
 }
 
 /// The text of a regular file of at most `most` bytes.
@@ -93,7 +106,7 @@ switch,spine,,
 ";
 
     fn of(text: &str) -> Result<Graph, Wrong> {
-        read(text, "graph:some".to_owned())
+        read(text, "graph:some".to_owned(), None)
     }
 
     /// The links of the route of each pair.
@@ -160,12 +173,12 @@ switch,spine,,
     fn json_gives_the_same_network_as_csv() {
         let json = r#"{"directed": false, "multigraph": false, "graph": {"name": "tree"},
             "nodes": [
-              {"id": "leaf0", "switch": true}, {"id": "n0", "colour": "red"}, {"id": "n1"},
+              {"id": "leaf0", "switch": true}, {"id": "n0", "pos": [0, 1]}, {"id": "n1"},
               {"id": "leaf1", "switch": true}, {"id": "n2"}, {"id": "n3"},
               {"id": "spine", "switch": true}],
             "LINKS": [
               {"source": "n0", "target": "leaf0", "bandwidth": "50GB/s"},
-              {"source": "n1", "target": "leaf0", "bandwidth": "50GB/s", "weight": 3},
+              {"source": "n1", "target": "leaf0", "bandwidth": "50GB/s", "key": 0},
               {"source": "leaf0", "target": "spine", "bandwidth": "50GB/s", "latency": "100ns", "count": 2},
               {"source": "n2", "target": "leaf1"}, {"source": "n3", "target": "leaf1"},
               {"source": "leaf1", "target": "spine", "latency": "1us", "count": 2}]}"#;
@@ -179,6 +192,91 @@ switch,spine,,
             "links": [{"source": 0, "target": [1, "a"]}, {"source": [1, "a"], "target": 0}]}"#;
         let graph = of(directed).unwrap();
         assert_eq!((graph.links(), graph.vertex_name(1)), (2, "(1,a)".to_owned()));
+    }
+
+    #[test]
+    fn attributes_may_have_other_names() {
+        let text = r#"{"directed": false, "name": "x", "multigraph": true, "graph": {}, "nodes": [
+              {"id": "h0", "type": "host", "pos": [0, 1]}, {"id": "h1", "type": "host"},
+              {"id": "s", "type": "switch", "name": "leaf"}],
+            "links": [{"source": "h0", "target": "s", "capacity": "50GB/s", "weight": 7, "key": 0},
+              {"source": "h1", "target": "s", "delay": "2us", "lanes": 2}]}"#;
+        let with = |attributes: &str| {
+            let attributes: Attributes = attributes.parse().unwrap();
+            read(text, "graph:some".to_owned(), Some(&attributes))
+        };
+        let graph =
+            with("bandwidth=capacity,latency=delay,count=lanes,switch=type:switch,ignore=weight");
+        let graph = graph.unwrap();
+        assert_eq!((graph.ranks(), graph.vertices(), graph.links()), (2, 3, 6));
+        let kinds: Vec<_> =
+            graph.link_kinds().iter().map(|kind| (kind.capacity, kind.latency)).collect();
+        let known = [(Capacity::BytesPerSecond(50e9), None), (Capacity::CLASS, Some(2e-6))];
+        assert_eq!(kinds, known);
+        for (attributes, rule) in [
+            ("switch=type:switch", "a link has `capacity`, `weight`"),
+            (
+                "switch=type",
+                "type is `\"host\"`, expected a boolean; --attributes switch=type:VALUE",
+            ),
+            ("bandwidth=capacity,switch=type:switch,ignore=weight", "a link has `delay`, `lanes`"),
+            ("switch=kind", "node `h0` has `type`: it may have id, kind;"),
+        ] {
+            let (_, message) = with(attributes).map(|graph| graph.short_form()).unwrap_err();
+            assert!(message.contains(rule), "{attributes}: {message}");
+        }
+        let csv =
+            read("from,to\na,b\nb,a\n", "graph:some".to_owned(), Some(&Attributes::default()));
+        assert_eq!(csv.map(|graph| graph.short_form()), Err((0, NOT_JSON.to_owned())));
+        for (attributes, rule) in [
+            ("", "`` is not one of class, bandwidth, latency, count, switch, ignore"),
+            ("bw=capacity", "`bw` is not one of"),
+            ("bandwidth", "`bandwidth` is not a pair such as"),
+            ("bandwidth=", "`bandwidth=` is not a pair"),
+            ("switch=type:", "`switch=type:` is not a pair"),
+            ("bandwidth=a,bandwidth=b", "`bandwidth=b`: an attribute is named twice"),
+            ("bandwidth=a,latency=a", "`latency=a`: an attribute is named twice"),
+        ] {
+            let refused = attributes.parse::<Attributes>().unwrap_err();
+            assert!(refused.contains(rule), "{attributes}: {refused}");
+        }
+    }
+
+    /// Whatever the attributes are called, they have the same meaning; no other is skipped.
+    #[test]
+    fn no_attribute_is_skipped() {
+        let mut random = fastrand::Rng::with_seed(51);
+        let own = ["class", "bandwidth", "latency", "count"];
+        let values = ["\"up\"", "\"40GB/s\"", "\"3us\"", "2"];
+        for _ in 0..300 {
+            let names: Vec<String> =
+                own.iter().map(|name| format!("{name}{}", random.u32(..9))).collect();
+            let used: Vec<usize> = (0..4).filter(|_| random.bool()).collect();
+            let link = |name: &dyn Fn(usize) -> String| {
+                let pairs = used.iter().map(|&i| format!(", \"{}\": {}", name(i), values[i]));
+                format!(
+                    "{{\"nodes\": [{{\"id\": 0}}, {{\"id\": 1}}], \"links\": [{{\"source\": 0, \
+                     \"target\": 1{}}}]}}",
+                    pairs.collect::<String>()
+                )
+            };
+            let (plain, renamed) = (link(&|i| own[i].to_owned()), link(&|i| names[i].clone()));
+            let maps: Vec<String> =
+                used.iter().map(|&i| format!("{}={}", own[i], names[i])).collect();
+            let known = of(&plain).unwrap();
+            match used.first() {
+                None => assert!(of(&renamed).is_ok()),
+                Some(&first) => {
+                    let (_, message) = of(&renamed).map(|graph| graph.short_form()).unwrap_err();
+                    assert!(message.contains(&format!("`{}`", names[first])), "{message}");
+                    let attributes: Attributes = maps.join(",").parse().unwrap();
+                    let graph = read(&renamed, "graph:some".to_owned(), Some(&attributes)).unwrap();
+                    assert_eq!(graph.link_kinds(), known.link_kinds(), "{renamed}");
+                    assert_eq!(graph.link_classes(), known.link_classes(), "{renamed}");
+                    assert_eq!(graph.links(), known.links(), "{renamed}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -216,6 +314,22 @@ switch,spine,,
             ("{", 1, "not node-link JSON"),
             ("{\"nodes\": []}", 0, "no links"),
             ("{\"nodes\": [], \"links\": []}", 0, "0 nodes"),
+            (
+                "{\"nodes\": [], \"links\": [], \"switches\": []}",
+                0,
+                "the graph has `switches`: it may have",
+            ),
+            (
+                "{\"nodes\": [{\"id\": 1},\n{\"id\": 2, \"type\": \"switch\"}], \"links\": []}",
+                2,
+                "node `2` has `type`: it may have id, switch; --attributes",
+            ),
+            (
+                "{\"nodes\": [{\"id\": 1}, {\"id\": 2}],\n\"links\": [{\"source\": 1, \"target\": 2, \
+                 \"weight\": 7, \"bw\": 5}]}",
+                2,
+                "a link has `bw`, `weight`: it may have source, target, class, bandwidth, latency, count; ",
+            ),
             ("{\"nodes\": [], \"links\": [], \"edges\": []}", 0, "both"),
             ("{\"nodes\": [{\"id\": 1},\n{\"id\": 1}], \"links\": []}", 2, "`1` is declared twice"),
             ("{\"nodes\": [{\"id\": {}}], \"links\": []}", 1, "not the name of a vertex"),
@@ -228,7 +342,7 @@ switch,spine,,
             (
                 "{\"nodes\": [{\"id\": 1}, {\"id\": 2}],\n\"links\": [{\"source\": 1,\n\"target\": 2, \
                  \"bandwidth\": 5}]}",
-                3,
+                2,
                 "expected a string",
             ),
             (

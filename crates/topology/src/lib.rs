@@ -32,6 +32,7 @@ mod load;
 mod machine;
 mod machine_file;
 mod radix;
+mod reading;
 mod route;
 mod shape;
 pub mod spec;
@@ -80,7 +81,11 @@ pub const TOPOLOGIES: &[spec::ShortForm] = &[
     spec::ShortForm { kind: "hyperx", example: "hyperx:4x4x4", parse: hyperx::hyperx },
     spec::ShortForm { kind: "fat-tree", example: "fat-tree:4,3", parse: fat_tree::fat_tree },
     spec::ShortForm { kind: "dragonfly", example: "dragonfly:2,4,2", parse: dragonfly::dragonfly },
-    spec::ShortForm { kind: "graph", example: "graph:links.csv", parse: graph_file::graph },
+    spec::ShortForm {
+        kind: "graph",
+        example: "graph:links.csv",
+        parse: |path| graph_file::graph(path, None),
+    },
     spec::ShortForm { kind: "cluster", example: "cluster:4,4,2", parse: clusters::cluster },
 ];
 pub use clusters::{Clusters, INTER_NODE, INTRA_NODE};

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use toml::{Spanned, Value};
 
 use crate::graph_file::{Listing, Values};
-use crate::spec::{Faults, NodesOn, SpecError, ranks_of_nodes};
+use crate::spec::{Faults, NodesOn, Reading, SpecError, ranks_of_nodes};
 use crate::text::printable;
 use crate::units::{
     UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds, port_count,
@@ -136,14 +136,20 @@ struct Versioned {
 /// # Errors
 /// What is wrong, and the bytes of `text` that are.
 pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
-    parse_file_in(Path::new(""), name, text)
+    parse_file_in(Path::new(""), name, text, &Reading::default())
 }
 
-/// Reads a machine file as [`parse_file`]. Files that it names are relative to `folder`.
+/// Reads a machine file as [`parse_file`]. Files that it names are relative to `folder`, and may leave
+/// something open.
 ///
 /// # Errors
 /// What is wrong, and the bytes of `text` that are.
-pub fn parse_file_in(folder: &Path, name: &str, text: &str) -> Result<Machine, SpecError> {
+pub fn parse_file_in(
+    folder: &Path,
+    name: &str,
+    text: &str,
+    reading: &Reading,
+) -> Result<Machine, SpecError> {
     let name = printable(name);
     let malformed = |error: toml::de::Error| SpecError {
         message: with_all_fields(error.message().trim_end()),
@@ -176,7 +182,7 @@ pub fn parse_file_in(folder: &Path, name: &str, text: &str) -> Result<Machine, S
             cite(key, &list.source)?;
         }
     }
-    let topology = topology(folder, &file)?;
+    let topology = topology(folder, &file, reading)?;
     cite("ports", &file.ports.source)?;
     let ports = file.ports.ports()?;
 
@@ -247,10 +253,10 @@ fn with_all_fields(message: &str) -> String {
 }
 
 /// The machine of the shape, without the failed nodes and links that the file lists.
-fn topology(folder: &Path, file: &File) -> Result<Arc<dyn Topology>, SpecError> {
+fn topology(folder: &Path, file: &File, reading: &Reading) -> Result<Arc<dyn Topology>, SpecError> {
     let refused = |message: String| at(&file.shape.value, message);
     let shape = file.shape.value.get_ref();
-    let NodesOn { mut network, sizes } = nodes_on(folder, file)?;
+    let NodesOn { mut network, sizes } = nodes_on(folder, file, reading)?;
     if let Some(routes) = &file.routes {
         let Shape::Graph(graph) = network.shape() else {
             let form = network.short_form();
@@ -285,7 +291,7 @@ fn topology(folder: &Path, file: &File) -> Result<Arc<dyn Topology>, SpecError> 
 }
 
 /// The network of the shape, and the ranks on its nodes.
-fn nodes_on(folder: &Path, file: &File) -> Result<NodesOn, SpecError> {
+fn nodes_on(folder: &Path, file: &File, reading: &Reading) -> Result<NodesOn, SpecError> {
     let refused = |message: String| at(&file.shape.value, message);
     let shape = file.shape.value.get_ref();
     let (kind, sizes) = match shape.split_once('*') {
@@ -294,6 +300,7 @@ fn nodes_on(folder: &Path, file: &File) -> Result<NodesOn, SpecError> {
     };
     match (&file.network, kind) {
         (Some(listed), "network") => {
+            reading.refuse_attributes()?;
             let sizes = sizes.map(ranks_of_nodes).transpose();
             let sizes = sizes.map_err(|rule| refused(format!("`{shape}`: {rule}")))?;
             Ok(NodesOn { network: Arc::new(network(listed)?), sizes })
@@ -304,7 +311,7 @@ fn nodes_on(folder: &Path, file: &File) -> Result<NodesOn, SpecError> {
             // A path is relative to the machine file.
             let file = shape.strip_prefix("graph:").map(|path| folder.join(path));
             let form = file.map(|path| format!("graph:{}", path.display()));
-            NodesOn::parse(form.as_ref().unwrap_or(shape)).map_err(|e| refused(e.message))
+            NodesOn::parse(form.as_ref().unwrap_or(shape), reading).map_err(|e| refused(e.message))
         }
     }
 }

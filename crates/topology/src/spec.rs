@@ -3,11 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::graph_file::{self, NOT_JSON};
 use crate::text::nearest;
 use crate::{Clusters, Failure, Fault, Graph, Lattice, Shape, TOPOLOGIES, Ties, Topology};
 
-pub use crate::graph_file::parse_graph;
+pub use crate::graph_file::{Attributes, parse_graph};
 pub use crate::machine_file::{parse_file, parse_file_in};
+pub use crate::reading::Reading;
 
 /// How one kind of topology is written: `kind:rest`.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +42,19 @@ pub struct SpecError {
 /// # Errors
 /// The wrong part and the rule.
 pub fn parse_short_form(text: &str) -> Result<Arc<dyn Topology>, SpecError> {
+    parse_short_form_with(text, &Reading::default())
+}
+
+/// Reads a short form as [`parse_short_form`], whose file may leave something open.
+///
+/// # Errors
+/// The wrong part and the rule.
+pub fn parse_short_form_with(
+    text: &str,
+    reading: &Reading,
+) -> Result<Arc<dyn Topology>, SpecError> {
     let message = |reason| SpecError { message: format!("`{text}`: {reason}"), span: None };
-    NodesOn::parse(text)?.topology().map_err(message)
+    NodesOn::parse(text, reading)?.topology().map_err(message)
 }
 
 /// The ranks on each node, `8` or `4,4,2`.
@@ -57,7 +70,7 @@ pub(crate) struct NodesOn {
 
 impl NodesOn {
     /// Reads a short form.
-    pub(crate) fn parse(text: &str) -> Result<Self, SpecError> {
+    pub(crate) fn parse(text: &str, reading: &Reading) -> Result<Self, SpecError> {
         let error = |message| SpecError { message, span: None };
         let forms = || TOPOLOGIES.iter().map(|form| form.example).collect::<Vec<_>>().join(", ");
         let Some((kind, rest)) = text.split_once(':') else {
@@ -78,7 +91,13 @@ impl NodesOn {
         // A file's name may have slashes, and a taper one.
         let faults = if matches!(form.kind, "graph" | "fat-tree") { '\0' } else { '/' };
         let mut parts = rest.split(faults);
-        let topology = (form.parse)(parts.next().unwrap_or_default()).map_err(named)?;
+        let rest = parts.next().unwrap_or_default();
+        let topology = match (form.kind, &reading.attributes) {
+            ("graph", attributes) => graph_file::graph(rest, attributes.as_ref()),
+            (_, Some(_)) => Err(NOT_JSON.to_owned()),
+            (_, None) => (form.parse)(rest),
+        };
+        let topology = topology.map_err(named)?;
         let mut faults = Faults::on(&*topology);
         for part in parts {
             faults.add(part, None).map_err(named)?;

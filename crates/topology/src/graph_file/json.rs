@@ -1,85 +1,111 @@
 //! Node-link JSON, as `networkx.node_link_data` writes it: `nodes`, and `links` or `edges`.
 //!
 //! A node with the attribute `"switch": true` is a switch. Links may have the attributes `class`,
-//! `bandwidth`, `latency` and `count`; others are ignored. Unless `directed` is true, each link goes
-//! both ways.
+//! `bandwidth`, `latency` and `count`. [`Attributes`] has other names for them. Attributes of networkx
+//! itself are skipped, all others are refused. Unless `directed` is true, each link goes both ways.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use super::{Listing, Values, Wrong};
+use super::attributes::OF_LINKS;
+use super::{Attributes, Listing, Values, Wrong};
 
-#[derive(Deserialize)]
-struct NodeLink<'a> {
-    #[serde(default)]
-    directed: bool,
-    #[serde(borrow)]
-    nodes: Vec<&'a RawValue>,
-    #[serde(borrow)]
-    links: Option<Vec<&'a RawValue>>,
-    #[serde(borrow)]
-    edges: Option<Vec<&'a RawValue>>,
-}
+/// The attributes of a node or a link.
+type Item = Map<String, Value>;
 
-#[derive(Deserialize)]
-struct Node {
-    id: Value,
-    #[serde(default)]
-    switch: bool,
-}
-
-#[derive(Deserialize)]
-struct Link {
-    source: Value,
-    target: Value,
-    class: Option<String>,
-    bandwidth: Option<String>,
-    latency: Option<String>,
-    count: Option<serde_json::Number>,
-}
-
-pub(super) fn read(text: &str) -> Result<Listing, Wrong> {
-    let json: NodeLink<'_> = serde_json::from_str(text).map_err(|error| {
+pub(super) fn read(text: &str, attributes: &Attributes) -> Result<Listing, Wrong> {
+    let json: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(|error| {
         (error.line(), format!("not node-link JSON with nodes and links: {error}"))
     })?;
-    let links = match (json.links, json.edges) {
+    let known = ["nodes", "links", "edges"];
+    attributes.check("the graph", json.keys(), &known).map_err(|message| (0, message))?;
+    let list = |key: &str| -> Result<Option<Vec<&RawValue>>, Wrong> {
+        json.get(key).map(|raw| parse(raw, Lines::of(text).line_of(raw))).transpose()
+    };
+    let nodes = list("nodes")?.ok_or((0, "not node-link JSON: no `nodes`".to_owned()))?;
+    let links = match (list("links")?, list("edges")?) {
         (Some(links), None) | (None, Some(links)) => links,
         (None, None) => return Err((0, "no links: they are in `links` or `edges`".to_owned())),
         (Some(_), Some(_)) => return Err((0, "both `links` and `edges`".to_owned())),
     };
-    let mut lines = Lines { text, offset: 0, line: 1 };
-    let mut listing = Listing::new(!json.directed);
-    for raw in json.nodes {
+    let directed = json.get("directed").map(|raw| parse(raw, Lines::of(text).line_of(raw)));
+    let mut listing = Listing::new(!directed.transpose()?.unwrap_or(false));
+    let mut lines = Lines::of(text);
+    for raw in nodes {
         let line = lines.line_of(raw);
-        let Node { id, switch } = parse(raw, line)?;
         let wrong = |message| (line, message);
-        let name = name(&id).map_err(wrong)?;
-        listing.declare(&id.to_string(), &name, switch, line).map_err(wrong)?;
+        let node: Item = parse(raw, line)?;
+        let id = of(&node, "id").map_err(wrong)?;
+        let name = name(id).map_err(wrong)?;
+        attributes
+            .check(&format!("node `{name}`"), node.keys(), &["id", "switch"])
+            .map_err(wrong)?;
+        let is_switch = is_switch(&node, attributes).map_err(wrong)?;
+        listing.declare(&id.to_string(), &name, is_switch, line).map_err(wrong)?;
     }
-    let mut lines = Lines { text, offset: 0, line: 1 };
+    let mut lines = Lines::of(text);
+    let known = [&["source", "target"], &OF_LINKS[..]].concat();
     for raw in links {
         let line = lines.line_of(raw);
-        let link: Link = parse(raw, line)?;
         let wrong = |message| (line, message);
-        let end = |id: &Value| match listing.find(&id.to_string()) {
-            Some(number) => Ok(number),
-            None => Err(wrong(format!(
-                "a link of `{}`, which is not in nodes",
-                name(id).map_err(wrong)?
-            ))),
+        let link: Item = parse(raw, line)?;
+        let end = |key: &str| {
+            let id = of(&link, key)?;
+            match listing.find(&id.to_string()) {
+                Some(number) => Ok(number),
+                None => Err(format!("a link of `{}`, which is not in nodes", name(id)?)),
+            }
         };
-        let (from, to) = (end(&link.source)?, end(&link.target)?);
-        let count = link.count.map(|count| count.to_string());
+        let (from, to) = (end("source").map_err(wrong)?, end("target").map_err(wrong)?);
+        attributes.check("a link", link.keys(), &known).map_err(wrong)?;
+        let texts = OF_LINKS.map(|own| value(&link, own, attributes.name(own)));
+        let [class, bandwidth, latency, count] = texts;
+        let (class, bandwidth) = (class.map_err(wrong)?, bandwidth.map_err(wrong)?);
+        let (latency, count) = (latency.map_err(wrong)?, count.map_err(wrong)?);
         let values = Values {
-            class: link.class.as_deref(),
-            bandwidth: link.bandwidth.as_deref(),
-            latency: link.latency.as_deref(),
+            class: class.as_deref(),
+            bandwidth: bandwidth.as_deref(),
+            latency: latency.as_deref(),
             count: count.as_deref(),
         };
         listing.link(from, to, &values).map_err(wrong)?;
     }
     Ok(listing)
+}
+
+fn of<'v>(item: &'v Item, key: &str) -> Result<&'v Value, String> {
+    item.get(key).ok_or_else(|| format!("missing field `{key}`"))
+}
+
+/// The text of an attribute of a link, or the number of its `count`.
+fn value(link: &Item, own: &str, name: &str) -> Result<Option<String>, String> {
+    match link.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if own != "count" => Ok(Some(text.clone())),
+        Some(Value::Number(number)) if own == "count" => Ok(Some(number.to_string())),
+        Some(other) => {
+            let expected = if own == "count" { "a number" } else { "a string" };
+            Err(format!("{name} is `{other}`, expected {expected}"))
+        }
+    }
+}
+
+fn is_switch(node: &Item, attributes: &Attributes) -> Result<bool, String> {
+    let name = attributes.name("switch");
+    match (node.get(name), attributes.switch()) {
+        (None, _) => Ok(false),
+        (Some(other), Some(value)) => {
+            let text = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+            Ok(text == value)
+        }
+        (Some(Value::Bool(is_switch)), None) => Ok(*is_switch),
+        (Some(other), None) => Err(format!(
+            "{name} is `{other}`, expected a boolean; --attributes switch={name}:VALUE gives the value of a switch"
+        )),
+    }
 }
 
 fn parse<'a, T: Deserialize<'a>>(raw: &'a RawValue, line: usize) -> Result<T, Wrong> {
@@ -106,7 +132,11 @@ struct Lines<'a> {
     line: usize,
 }
 
-impl Lines<'_> {
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        Self { text, offset: 0, line: 1 }
+    }
+
     fn line_of(&mut self, part: &RawValue) -> usize {
         let offset = part.get().as_ptr() as usize - self.text.as_ptr() as usize;
         self.line += self.text[self.offset..offset].matches('\n').count();
