@@ -11,7 +11,7 @@ use clap::{
     ValueEnum,
 };
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
-use topocoll::spec::Attributes;
+use topocoll::spec::{Attributes, Taper};
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
 use topocoll::{Collective, Injection, Ports, Setting};
 
@@ -505,6 +505,10 @@ pub(crate) struct Options {
     /// of class, bandwidth, latency, count, switch, and ignore to skip one
     #[arg(long, value_name = "OURS=THEIRS,..")]
     pub(crate) attributes: Option<Attributes>,
+    /// Taper of the links between switches in Slurm's topology.conf that have no LinkSpeed, such as 2
+    /// [default: 1, not blocking]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub(crate) taper: Option<Taper>,
     /// Timing values of another machine
     #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(completion::timings))]
     pub(crate) timing: Option<String>,

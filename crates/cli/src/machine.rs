@@ -26,7 +26,7 @@ const DEFAULT_BLOCK: u64 = 1024;
 
 /// The machine, with the ports and timing of the options.
 pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> {
-    let reading = Reading { attributes: options.attributes.clone() };
+    let reading = Reading { attributes: options.attributes.clone(), taper: options.taper };
     let mut machine = topocoll::machine_with(name, &reading)?;
     if let Some(ports) = options.ports {
         machine.set_ports(ports);

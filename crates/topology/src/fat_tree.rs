@@ -9,7 +9,8 @@
 use std::sync::Arc;
 
 use crate::graph::{Links, ListedLinks, Routes, check_size};
-use crate::spec::{number, whole};
+use crate::reading::fraction;
+use crate::spec::number;
 use crate::{Capacity, Graph, LinkKind, Topology, TopologyError};
 
 /// The class of the links between nodes and switches, and of those between switches.
@@ -150,24 +151,6 @@ pub(crate) fn fat_tree(rest: &str) -> Result<Arc<dyn Topology>, String> {
     };
     let (arity, levels) = (number("arity", arity)?, number("number of levels", levels)?);
     Ok(Arc::new(Graph::fat_tree(arity, levels, taper).map_err(|e| e.to_string())?))
-}
-
-/// A fraction such as `3/2`, `1.5` or `2`.
-fn fraction(text: &str) -> Result<(u32, u32), String> {
-    /// More digits are not told apart.
-    const DIGITS: usize = 9;
-    if let Some((over, times)) = text.split_once('/') {
-        return Ok((number("taper", over)?, number("denominator of the taper", times)?));
-    }
-    let Some((units, decimals)) = text.split_once('.') else {
-        return Ok((number("taper", text)?, 1));
-    };
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(units) || !is_number(decimals) || units.len() + decimals.len() > DIGITS {
-        let rule = format!("a number such as 2, 1.5 or 3/2, of at most {DIGITS} digits");
-        return Err(format!("taper is `{text}`, not {rule}"));
-    }
-    Ok((whole("taper", &format!("{units}{decimals}"), 0)?, 10u32.pow(decimals.len() as u32)))
 }
 
 #[cfg(test)]

@@ -19,16 +19,22 @@ pub use crate::graph_file::text_of;
 struct MachineFile {
     /// Whether a file with this text, and this first line that is not a comment, is of this kind.
     knows: fn(&str, &str) -> bool,
-    /// Reads the text; the first argument is the name of the machine.
-    read: fn(&str, &str) -> Result<Machine, SpecError>,
+    read: Read,
+}
+
+/// Reads a text; the first argument is the name of the machine.
+enum Read {
+    Whole(fn(&str, &str) -> Result<Machine, SpecError>),
+    /// The bandwidth of links may be left open.
+    Tapered(fn(&str, &str, &Reading) -> Result<Machine, SpecError>),
 }
 
 /// Every kind of other programs. The first that recognizes a file reads it; others are TOML.
 const FILES: &[MachineFile] = &[
-    MachineFile { knows: simgrid::knows, read: simgrid::read },
-    MachineFile { knows: hwloc::knows, read: hwloc::read },
-    MachineFile { knows: slurm::knows, read: slurm::read },
-    MachineFile { knows: hosts::knows, read: hosts::read },
+    MachineFile { knows: simgrid::knows, read: Read::Whole(simgrid::read) },
+    MachineFile { knows: hwloc::knows, read: Read::Whole(hwloc::read) },
+    MachineFile { knows: slurm::knows, read: Read::Tapered(slurm::read) },
+    MachineFile { knows: hosts::knows, read: Read::Whole(hosts::read) },
 ];
 
 /// The most nodes, or hosts, of a file.
@@ -60,7 +66,11 @@ pub fn read_in(
     match FILES.iter().find(|file| (file.knows)(text, first)) {
         Some(file) => {
             reading.refuse_attributes()?;
-            (file.read)(&printable(name), text)
+            let name = printable(name);
+            match file.read {
+                Read::Whole(read) => reading.refuse_taper().and_then(|()| read(&name, text)),
+                Read::Tapered(read) => read(&name, text, reading),
+            }
         }
         None => parse_file_in(folder, name, text, reading),
     }

@@ -60,6 +60,8 @@ pub struct Machine {
     pub endpoint: Endpoint,
     /// The source of each value, in the order of the file; empty for short forms.
     pub sources: Vec<(String, String)>,
+    /// What its file leaves open and was assumed, as a sentence for reports.
+    pub assumed: Option<String>,
 }
 
 impl Machine {
@@ -74,6 +76,7 @@ impl Machine {
             timing: Timing::generic(),
             endpoint: Endpoint::default(),
             sources: Vec::new(),
+            assumed: None,
         }
     }
 

@@ -150,6 +150,7 @@ pub fn parse_file_in(
     text: &str,
     reading: &Reading,
 ) -> Result<Machine, SpecError> {
+    reading.refuse_taper()?;
     let name = printable(name);
     let malformed = |error: toml::de::Error| SpecError {
         message: with_all_fields(error.message().trim_end()),

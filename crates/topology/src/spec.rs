@@ -9,7 +9,7 @@ use crate::{Clusters, Failure, Fault, Graph, Lattice, Shape, TOPOLOGIES, Ties, T
 
 pub use crate::graph_file::{Attributes, parse_graph};
 pub use crate::machine_file::{parse_file, parse_file_in};
-pub use crate::reading::Reading;
+pub use crate::reading::{Reading, Taper};
 
 /// How one kind of topology is written: `kind:rest`.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +54,7 @@ pub fn parse_short_form_with(
     reading: &Reading,
 ) -> Result<Arc<dyn Topology>, SpecError> {
     let message = |reason| SpecError { message: format!("`{text}`: {reason}"), span: None };
+    reading.refuse_taper()?;
     NodesOn::parse(text, reading)?.topology().map_err(message)
 }
 

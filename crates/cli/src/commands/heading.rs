@@ -61,7 +61,9 @@ pub(super) fn assumed(machine: &Machine) -> String {
         "generic" => "generic values, not your machine: give --timing or a machine file".to_owned(),
         name => format!("values of {name}"),
     };
-    format!("Assumed: {}; {given}{source}.\n", values.join(", "))
+    let also =
+        machine.assumed.as_ref().map_or(String::new(), |also| format!("Also assumed: {also}.\n"));
+    format!("Assumed: {}; {given}{source}.\n{also}", values.join(", "))
 }
 
 /// The same, and that one port is the default where a node has more links, or that the ranks of a

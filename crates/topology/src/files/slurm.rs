@@ -4,7 +4,8 @@
 //! the file, and a link each way joins a switch to each of its hosts and switches. The links below
 //! the leaf switches are the class `level 0`, those below a switch above them `level 1`, and so on.
 //! `LinkSpeed` is the speed of the links below a switch; the least of a file is the bandwidth of
-//! the class.
+//! the class. Without it links to hosts have that bandwidth, and the links from a switch upwards carry
+//! together what the hosts below it can send, over the taper: files list switches, not links.
 //!
 //! Without such lines, nothing is known of links between leaf switches, or blocks: each becomes a
 //! node, and its hosts are ranks.
@@ -14,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{MAX_NODES, cluster, lines, shown, wrong};
-use crate::spec::{SpecError, number};
+use crate::spec::{Reading, SpecError, Taper, number};
 use crate::{Capacity, LinkKind, ListedGraph, Machine};
 
 pub(super) fn knows(_: &str, first: &str) -> bool {
@@ -33,7 +34,7 @@ struct Switch<'a> {
     speed: Option<&'a str>,
 }
 
-pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
+pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
     let (mut hosts, mut seen, mut names) = (Vec::new(), HashSet::new(), HashSet::new());
     let mut switches = Vec::new();
     for (line, at) in lines(text) {
@@ -80,17 +81,40 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
         }
     }
     let machine = if switches.iter().any(|switch| switch.switches.is_some()) {
-        let tree = tree(&switches, hosts)?.with_shortest_routes();
-        tree.map(|tree| Machine { name: name.to_owned(), ..Machine::of(Arc::new(tree)) })
+        let assumed = assumed(&switches, reading)?;
+        let taper = reading.taper.unwrap_or(Taper::NONE);
+        let tree = tree(&switches, hosts, taper)?.with_shortest_routes();
+        tree.map(|tree| Machine { name: name.to_owned(), assumed, ..Machine::of(Arc::new(tree)) })
     } else {
+        reading.refuse_taper()?;
         let sizes: Vec<u32> = switches.iter().map(|switch| switch.hosts.len() as u32).collect();
         cluster(name, &sizes)
     };
     machine.map_err(|e| SpecError { message: e.to_string(), span: None })
 }
 
+/// What is assumed of links between switches, if the file leaves some open.
+fn assumed(switches: &[Switch<'_>], reading: &Reading) -> Result<Option<String>, SpecError> {
+    if switches.iter().all(|switch| switch.switches.is_none() || switch.speed.is_some()) {
+        return reading.refuse_taper().map(|()| None);
+    }
+    let which = "links between switches without a LinkSpeed";
+    Ok(Some(match reading.taper {
+        None => format!(
+            "{which} do not block, they carry all that the hosts below can send (--taper 2: half of it)"
+        ),
+        Some(taper) => {
+            format!("{which} carry what the hosts below can send, over the taper of {taper}")
+        }
+    }))
+}
+
 /// The links between hosts and switches.
-fn tree(switches: &[Switch<'_>], hosts: Vec<String>) -> Result<ListedGraph, SpecError> {
+fn tree(
+    switches: &[Switch<'_>],
+    hosts: Vec<String>,
+    taper: Taper,
+) -> Result<ListedGraph, SpecError> {
     let refuse = |switch: &Switch<'_>, message| wrong(switch.at, switch.line, message);
     let numbers: HashMap<&str, usize> =
         switches.iter().enumerate().map(|(number, switch)| (switch.name, number)).collect();
@@ -118,7 +142,9 @@ fn tree(switches: &[Switch<'_>], hosts: Vec<String>) -> Result<ListedGraph, Spec
     let mut level = vec![0; switches.len()];
     let mut open: Vec<usize> = below.iter().map(Vec::len).collect();
     let mut known: VecDeque<usize> = (0..open.len()).filter(|&switch| open[switch] == 0).collect();
+    let mut upwards = Vec::new();
     while let Some(switch) = known.pop_front() {
+        upwards.push(switch);
         for &parent in &above[switch] {
             level[parent] = level[parent].max(level[switch] + 1);
             open[parent] -= 1;
@@ -138,13 +164,27 @@ fn tree(switches: &[Switch<'_>], hosts: Vec<String>) -> Result<ListedGraph, Spec
     });
     let speeds = speeds.collect::<Result<Vec<_>, _>>()?;
     let least = speeds.iter().flatten().copied().min().unwrap_or(1);
+    let speed = |number: usize| speeds[number].unwrap_or(least);
+    // By switch, what the hosts below it send over each of its links upwards if they send all they can.
+    let mut upward = vec![0.0; switches.len()];
+    for number in upwards {
+        let to_hosts =
+            f64::from(speed(number)) / f64::from(least) * switches[number].hosts.len() as f64;
+        let from_below: f64 = below[number].iter().map(|&child| upward[child]).sum();
+        upward[number] = (to_hosts + from_below) / above[number].len().max(1) as f64;
+    }
     let mut links = Vec::new();
     for (number, switch) in switches.iter().enumerate() {
-        let capacity = Capacity::Relative { times: speeds[number].unwrap_or(least), over: least };
-        let kind = LinkKind { capacity: capacity.lowest(), ..LinkKind::of_class(level[number]) };
+        let to_host = Capacity::Relative { times: speed(number), over: least }.lowest();
+        let to_switch = |child: usize| match speeds[number] {
+            Some(_) => to_host,
+            None => Capacity::near(upward[child] * f64::from(taper.times) / f64::from(taper.over)),
+        };
         let at = (hosts.len() + number) as u32;
-        let children = below[number].iter().map(|child| hosts.len() + child);
-        for end in switch.hosts.clone().chain(children) {
+        let below_it = switch.hosts.clone().map(|host| (host, to_host));
+        let children = below[number].iter().map(|&child| (hosts.len() + child, to_switch(child)));
+        for (end, capacity) in below_it.chain(children) {
+            let kind = LinkKind { capacity, ..LinkKind::of_class(level[number]) };
             links.extend([(end as u32, at, kind), (at, end as u32, kind)]);
         }
     }
@@ -244,7 +284,7 @@ mod tests {
                     SwitchName=s1 Nodes=b[0-1] LinkSpeed=100\nSwitchName=s0 Nodes=a[0-2]\n\
                     SwitchName=mid Switches=s2 Nodes=login LinkSpeed=200\n\
                     SwitchName=s2 Nodes=c\n";
-        let machine = read("tree", text).unwrap();
+        let machine = read("tree", text, &Reading::default()).unwrap();
         let Shape::Graph(graph) = machine.topology.shape() else { panic!("a graph") };
         let names: Vec<_> =
             (0..graph.vertices()).map(|v| machine.topology.vertex_name(v)).collect();
@@ -278,9 +318,84 @@ mod tests {
         assert_eq!((graph.distance(Rank(0), Rank(6)), graph.diameter()), (5, 5));
     }
 
+    fn tapered(text: &str, taper: Option<&str>) -> Result<Machine, SpecError> {
+        let taper = taper.map(|taper| taper.parse().unwrap());
+        read("tree", text, &Reading { taper, ..Reading::default() })
+    }
+
+    /// The capacity of each link upwards, by name.
+    fn upwards(machine: &Machine) -> Vec<(String, (u32, u32))> {
+        let topology = &machine.topology;
+        let links = (0..topology.links()).map(LinkId).filter(|&link| {
+            let ends = topology.link(link).unwrap();
+            ends.class > 0 && ends.from < ends.to
+        });
+        let capacity = |link| topology.link_kinds()[topology.link_kind(link)].capacity;
+        links.map(|link| (topology.link_name(link), capacity(link).relative(1e-9))).collect()
+    }
+
+    #[test]
+    fn links_without_a_speed_do_not_block_unless_tapered() {
+        let leaves = "SwitchName=s0 Nodes=a[0-31]\nSwitchName=s1 Nodes=b[0-7]\n";
+        let tree = format!("{leaves}SwitchName=t Switches=s[0-1]\n");
+        for (taper, of_s0, said) in [
+            (None, (32, 1), "do not block"),
+            (Some("2"), (16, 1), "over the taper of 2"),
+            (Some("1.5"), (64, 3), "over the taper of 15/10"),
+        ] {
+            let machine = tapered(&tree, taper).unwrap();
+            assert_eq!(upwards(&machine)[0], ("s0 -> t".to_owned(), of_s0));
+            assert!(machine.assumed.unwrap().contains(said), "{taper:?}");
+        }
+        let given = format!("{leaves}SwitchName=t Switches=s[0-1] LinkSpeed=3\n");
+        let machine = tapered(&given, None).unwrap();
+        assert_eq!((upwards(&machine)[0].1, machine.assumed), ((1, 1), None));
+        for text in [&*given, leaves] {
+            let error = tapered(text, Some("2")).unwrap_err();
+            assert!(error.message.contains("no LinkSpeed"), "{error}");
+        }
+        for taper in ["0", "1/2", "x", ""] {
+            assert!(taper.parse::<Taper>().is_err(), "{taper}");
+        }
+    }
+
+    /// Drawn trees and folded Clos networks: the links above each switch carry together what the hosts
+    /// below it send, over the taper, and no level is tapered twice.
+    #[test]
+    fn links_upwards_carry_what_comes_from_below() {
+        let mut random = fastrand::Rng::with_seed(51);
+        for _ in 0..100 {
+            let (mut text, mut total) = (String::new(), 0);
+            let leaves = random.u32(1..7);
+            for leaf in 0..leaves {
+                let hosts = random.u32(1..20);
+                total += hosts;
+                text += &format!("SwitchName=l{leaf} Nodes=h{leaf}x[1-{hosts}]\n");
+            }
+            // Every switch of a level is above every one of the level below.
+            let (middle, top) = (random.u32(1..4), random.u32(1..4));
+            for switch in 0..middle {
+                text += &format!("SwitchName=m{switch} Switches=l[0-{}]\n", leaves - 1);
+            }
+            for switch in 0..top {
+                text += &format!("SwitchName=t{switch} Switches=m[0-{}]\n", middle - 1);
+            }
+            let taper = random.u32(1..5);
+            let machine = tapered(&text, Some(&taper.to_string())).unwrap();
+            for level in ["l", "m"] {
+                let carried =
+                    upwards(&machine).into_iter().filter(|(name, _)| name.starts_with(level));
+                let sum: f64 =
+                    carried.map(|(_, (times, over))| f64::from(times) / f64::from(over)).sum();
+                let sent = f64::from(total) / f64::from(taper);
+                assert!((sum - sent).abs() < 1e-6, "{level}: {sum} of {sent}\n{text}");
+            }
+        }
+    }
+
     #[test]
     fn what_is_no_tree_is_refused() {
-        let refused = |text: &str| read("some", text).unwrap_err();
+        let refused = |text: &str| read("some", text, &Reading::default()).unwrap_err();
         let leaves = "SwitchName=s0 Nodes=a\nSwitchName=s1 Nodes=b\n";
         for (line, rule) in [
             ("SwitchName=t Switches=s[0-2]", "s2 is not a switch of this file"),
