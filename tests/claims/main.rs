@@ -5,6 +5,7 @@ mod bounds;
 mod catalogue;
 mod formulas;
 mod fronts;
+mod graphs;
 mod injection;
 mod papers;
 mod reached;

@@ -1,9 +1,7 @@
 //! Certificates of schedules.
 
 use sha2::{Digest as _, Sha256};
-use topocoll::{
-    Collective, Counts, Machine, Schedule, Shape, best_bounds, count, write_certificate,
-};
+use topocoll::{Counts, Machine, Schedule, best_bounds, count, write_certificate};
 use topocoll_certificate::{Proved, check};
 
 use crate::{Case, MEMORY, expand, without_classes};
@@ -31,7 +29,6 @@ pub fn body(certificate: &str) -> &str {
 /// Checks the certificates of a schedule: by its classes, and with every rank as its own class.
 pub fn check_certificate(case: &Case<'_>, counts: &Counts) {
     let Case { machine, problem, place, .. } = case;
-    let gathers = problem.operation == Collective::AllGather;
     let in_blocks = |bytes: u128| bytes as f64 / problem.block_bytes as f64;
     for schedule in [&without_classes(case.schedule()), case.schedule()] {
         let text = certificate_of(schedule, machine);
@@ -57,9 +54,7 @@ pub fn check_certificate(case: &Case<'_>, counts: &Counts) {
             [(found.least_bytes, best.blocks), (found.least_link_bytes, best.link_blocks)]
         {
             let more = in_blocks(bytes) - blocks;
-            // Where links are listed, a certificate also bounds what an all-gather brings to a node.
-            let listed = gathers && matches!(machine.topology.network(), Shape::Graph(_));
-            assert!(more > -1e-6 && (more < 1.0 || listed), "{place}: {bytes} bytes");
+            assert!(more > -1e-6 && more < 1.0, "{place}: {bytes} bytes");
         }
         let traded = best.link_blocks_in(counts.steps).filter(|_| counts.port_violations == 0);
         assert_eq!(found.tradeoff_link_bytes.is_some(), traded.is_some(), "{place}");

@@ -5,7 +5,7 @@ mod subset;
 pub use subset::best_bounds_of_subset;
 
 use topocoll_schedule::{Collective, Demand, Problem};
-use topocoll_topology::{Capacity, Graph, Grid, Machine, Rank, Shape};
+use topocoll_topology::{Capacity, Graph, Grid, LinkId, Machine, Rank, Shape, Topology as _};
 
 use crate::all_to_all_v;
 use crate::tradeoff::{TradeOff, least};
@@ -158,7 +158,13 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
     if let Some(value) = node_ports(problem, machine) {
         add(Measure::Blocks, value, "ports of a node into the others".to_owned(), String::new());
     }
-    if let Some(value) = least_links(problem, machine) {
+    if let Some([value, _]) =
+        gathered(problem, machine).filter(|[value, _]| *value > injected as f64 / b as f64)
+    {
+        let what = if is_node(machine) { "rank" } else { "node" };
+        let theorem = format!("links into a {what} with the least capacity");
+        add(Measure::LinkBlocks, value, theorem, String::new());
+    } else if let Some(value) = least_links(problem, machine) {
         let what = if is_node(machine) { "rank" } else { "node" };
         let theorem = format!("links of a {what} with the fewest");
         add(Measure::LinkBlocks, value, theorem, String::new());
@@ -280,7 +286,8 @@ fn strongest(problem: &Problem, machine: &Machine, cuts: Cuts) -> BestBounds {
             }
         }
         Shape::Graph(graph) => {
-            if let Some([_, seconds_per_byte]) = distances(problem, machine) {
+            let least = distances(problem, machine).or_else(|| gathered(problem, machine));
+            if let Some([_, seconds_per_byte]) = least {
                 volume = volume.max(seconds_per_byte * block_bytes);
             }
             let latencies = machine.topology.link_kinds().iter().map(|kind| {
@@ -406,7 +413,32 @@ fn fewest_links(problem: &Problem, machine: &Machine) -> Option<u32> {
 /// its class, and in seconds for each byte of a block.
 fn distances(problem: &Problem, machine: &Machine) -> Option<[f64; 2]> {
     let (graph, ranks, times) = flows(problem, machine)?;
-    Some(loads(machine, |capacities| graph.least_load_of(capacities, &ranks).blocks() * times))
+    let [blocks, seconds] =
+        loads(machine, |capacities| graph.least_load_of(capacities, &ranks).blocks() * times);
+    let far_apart = by_lengths(graph, &ranks, machine);
+    Some([blocks, far_apart.map_or(seconds, |seconds| seconds * times)])
+}
+
+/// The least seconds for each byte of a block on the busiest link, where the rates of links are so far
+/// apart that no fraction has both: lengths that are good for capacities relative to the slowest link
+/// give a bound for the true ones.
+fn by_lengths(graph: &Graph, ranks: &[u32], machine: &Machine) -> Option<f64> {
+    let (fastest, own) = (machine.least_per_byte_between(), seconds_of_links(machine));
+    let slowest = own.iter().copied().fold(0.0, f64::max);
+    if fastest == 0.0 || slowest <= fastest * f64::from(u32::MAX) {
+        return None;
+    }
+    let near = |own: &f64| Capacity::near(slowest / own).relative(slowest);
+    let near: Vec<_> = own.iter().map(near).collect();
+    let (mut charged, mut seconds) = (0.0, 0.0);
+    for (link, length) in (0..).zip(graph.least_load_lengths(&near, ranks)) {
+        let kind = graph.link_kind(LinkId(link));
+        let (of, over) = near[kind];
+        charged += length as f64 * f64::from(of) / f64::from(over);
+        seconds += length as f64 / own[kind];
+    }
+    let distances = graph.least_load_of(&near, ranks).blocks() * charged;
+    Some(if seconds > 0.0 { distances / seconds * NEAR } else { 0.0 })
 }
 
 /// A load of the busiest link in blocks over the capacity of its class, and in seconds for each byte
@@ -419,10 +451,47 @@ fn loads(machine: &Machine, least: impl Fn(&[(u32, u32)]) -> f64) -> [f64; 2] {
         if fastest > 0.0 { Capacity::near(fastest / own).relative(per_byte) } else { (1, 1) }
     });
     // Fractions are near the quotients of seconds.
-    let exact = if in_seconds.iter().all(|of| *of == (1, 1)) { 1.0 } else { 1.0 - 1e-8 };
+    let exact = if in_seconds.iter().all(|of| *of == (1, 1)) { 1.0 } else { NEAR };
     let blocks = least(&relative);
     let alike = if in_seconds == relative { blocks } else { least(&in_seconds) };
     [blocks, alike * fastest * exact]
+}
+
+/// What a bound keeps where fractions are near their values.
+const NEAR: f64 = 1.0 - 1e-8;
+
+/// By kind of links, the seconds of a byte.
+fn seconds_of_links(machine: &Machine) -> Vec<f64> {
+    let per_byte = |class: u32| machine.timing.per_byte.of(machine.first_class() + class as usize);
+    let kinds = machine.topology.link_kinds().iter();
+    kinds.map(|kind| kind.capacity.seconds_per_byte(per_byte(kind.class))).collect()
+}
+
+/// What an all-gather brings to a node of a graph over its links: in blocks over the capacity of their
+/// class, and in seconds for each byte of a block.
+fn gathered(problem: &Problem, machine: &Machine) -> Option<[f64; 2]> {
+    let Shape::Graph(graph) = machine.topology.network() else { return None };
+    if problem.operation != Collective::AllGather || graph.ranks() < 2 {
+        return None;
+    }
+    let relative = capacities(machine, |per_byte, capacity| capacity.relative(per_byte));
+    let own = seconds_of_links(machine);
+    let mut into = vec![[0.0, 0.0]; graph.vertices() as usize];
+    for link in (0..graph.links()).map(LinkId) {
+        let kind = graph.link_kind(link);
+        let (times, over) = relative[kind];
+        let [capacity, bandwidth] = &mut into[graph.link(link)?.to as usize];
+        *capacity += f64::from(times) / f64::from(over);
+        *bandwidth += 1.0 / own[kind];
+    }
+    let exact = if relative.iter().all(|of| *of == (1, 1)) { 1.0 } else { NEAR };
+    let sizes: Vec<u32> = match machine.topology.shape() {
+        Shape::Clustered(clusters) => clusters.sizes().collect(),
+        _ => vec![1; graph.ranks() as usize],
+    };
+    let blocks = sizes.iter().map(|size| f64::from(problem.ranks - size) * exact);
+    let each = blocks.zip(&into).map(|(blocks, into)| into.map(|into| blocks / into));
+    each.reduce(|a, b| [a[0].max(b[0]), a[1].max(b[1])])
 }
 
 /// The load of the busiest link of the machine's routes in an all-to-all, over its capacity.

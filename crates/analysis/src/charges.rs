@@ -47,6 +47,8 @@ struct KindRate {
     /// Its capacity, as a fraction of its class's.
     times: u32,
     over: u32,
+    /// Seconds of a byte.
+    per_byte: f64,
     /// The weight of a link, and its picoseconds of propagation unless they are those of the class.
     weight: u64,
     picoseconds: Option<u64>,
@@ -62,10 +64,12 @@ impl<'a> Rates<'a> {
         let weight = |value: f64| (value / most * LARGEST) as u64;
         let rate = |kind: &LinkKind| {
             let class = first + kind.class as usize;
-            let (times, over) = kind.capacity.relative(timing.per_byte.of(class));
+            let of_class = timing.per_byte.of(class);
+            let (times, over) = kind.capacity.relative(of_class);
+            let per_byte = kind.capacity.seconds_per_byte(of_class);
             let latency = kind.latency.unwrap_or_else(|| timing.per_hop.of(class));
             let picoseconds = kind.latency.map(|latency| (latency * 1e12).round() as u64);
-            KindRate { class, times, over, weight: weight(latency), picoseconds }
+            KindRate { class, times, over, per_byte, weight: weight(latency), picoseconds }
         };
         let kinds = topology.link_kinds().iter().map(rate).collect();
         let per_hop = values.iter().map(|&value| weight(value)).collect();
@@ -81,7 +85,7 @@ impl<'a> Rates<'a> {
     /// Attoseconds of `bytes` within a node, or over the fastest link between nodes.
     pub(crate) fn attoseconds(&self, within: bool, bytes: u128) -> u128 {
         let per_byte = if within { self.timing.per_byte.of(INTRA_NODE) } else { self.between };
-        (bytes as f64 * per_byte / ATTO).round() as u128
+        attoseconds(bytes, per_byte)
     }
 
     /// The weight of `hops` along dimension `class`, to compare routes.
@@ -96,12 +100,18 @@ impl<'a> Rates<'a> {
     }
 
     /// The bytes that a link is charged for carrying `bytes`: over its capacity, as a link of its
-    /// class has it, and rounded up to a whole byte.
-    pub(crate) fn over_capacity(&self, link: impl FnOnce() -> LinkId, bytes: u128) -> u128 {
+    /// class has it, and rounded up to a whole byte. If its bandwidth is not that of the class, also the
+    /// attoseconds, which are not rounded to bytes.
+    pub(crate) fn over_capacity(
+        &self,
+        link: impl FnOnce() -> LinkId,
+        bytes: u128,
+    ) -> (u128, Option<u128>) {
         if self.kinds.is_empty() {
-            return bytes;
+            return (bytes, None);
         }
-        self.kinds[self.topology.link_kind(link())].charged(bytes)
+        let kind = &self.kinds[self.topology.link_kind(link())];
+        (kind.charged(bytes), kind.attoseconds(bytes))
     }
 }
 
@@ -112,6 +122,15 @@ impl KindRate {
         }
         bytes.saturating_mul(self.over.into()).div_ceil(self.times.into())
     }
+
+    /// The time of `bytes`, unless it is that of the class.
+    fn attoseconds(&self, bytes: u128) -> Option<u128> {
+        (self.times != self.over).then(|| attoseconds(bytes, self.per_byte))
+    }
+}
+
+fn attoseconds(bytes: u128, per_byte: f64) -> u128 {
+    (bytes as f64 * per_byte / ATTO).round() as u128
 }
 
 /// A route to compare with others: its weight, the picoseconds of links with a latency of their
@@ -131,6 +150,8 @@ pub(crate) struct Charges {
     route: Weighed,
     /// Bytes on all links of a class, summed over links.
     carried: ByClass<u128>,
+    /// Attoseconds of links with a bandwidth of their own, summed over links.
+    busy: u128,
 }
 
 impl Charges {
@@ -163,8 +184,8 @@ impl Charges {
         }
     }
 
-    /// Adds the messages that a port carries one after another.
-    pub(crate) fn port(&mut self, rates: &Rates<'_>, attoseconds: u128) {
+    /// Adds a port, or a link with a bandwidth of its own, that carries messages for this time.
+    pub(crate) fn during(&mut self, rates: &Rates<'_>, attoseconds: u128) {
         self.transmit(rates, TIME, attoseconds);
     }
 
@@ -220,7 +241,10 @@ impl Charges {
             Some(picoseconds) => way.1 = way.1.saturating_add(picoseconds),
             None => way.2[kind.class] += 1,
         }
-        self.carry(kind.class, kind.charged(bytes));
+        match kind.attoseconds(bytes) {
+            Some(busy) => self.busy = self.busy.saturating_add(busy),
+            None => self.carry(kind.class, bytes),
+        }
     }
 
     /// Adds a message with these hops of each class. Between equal weights the larger hops by class
@@ -266,6 +290,7 @@ pub(crate) struct Charged {
     /// Of links with a latency of their own.
     picoseconds: u128,
     carried: ByClass<u128>,
+    busy: u128,
 }
 
 impl Charged {
@@ -281,6 +306,7 @@ impl Charged {
         let hops = &hops[..step.classes];
         self.hops.iter_mut().zip(hops).for_each(|(sum, &hops)| *sum += u128::from(hops));
         add(&mut self.carried, &step.carried[..step.classes]);
+        self.busy = self.busy.saturating_add(step.busy);
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -290,6 +316,7 @@ impl Charged {
         add(&mut self.hops, &other.hops);
         self.picoseconds += other.picoseconds;
         add(&mut self.carried, &other.carried);
+        self.busy = self.busy.saturating_add(other.busy);
     }
 
     /// Seconds of startup, transmission and propagation.
@@ -306,7 +333,7 @@ impl Charged {
 
     /// Seconds that links are busy, summed over links.
     pub(crate) fn link_seconds(&self, per_byte: &PerClass) -> f64 {
-        per_byte.sum(&self.carried)
+        per_byte.sum(&self.carried) + self.busy as f64 * ATTO
     }
 }
 

@@ -67,7 +67,9 @@ impl StepCount {
     pub(crate) fn load_busiest(&mut self, rates: &Rates<'_>, busiest: &[Busiest], equivalent: u64) {
         for (class, most) in busiest.iter().enumerate().filter(|(_, most)| most.messages > 0) {
             let shared = u128::from(most.shared) * u128::from(equivalent);
-            self.load(rates, rates.first_class() + class, most.messages, most.bytes, shared);
+            self.load(rates, rates.first_class() + class, most.messages, most.of_class, shared);
+            self.largest_load = self.largest_load.max(most.bytes);
+            self.charges.during(rates, most.attoseconds);
         }
     }
 
@@ -77,7 +79,7 @@ impl StepCount {
         if bytes.messages > ports {
             self.port_violations += ranks;
             self.largest_message = self.largest_message.max(bytes.of_port(ports));
-            self.charges.port(rates, time.of_port(ports));
+            self.charges.during(rates, time.of_port(ports));
         }
     }
 

@@ -198,7 +198,7 @@ impl Boxes {
             }
             let mut most = Busiest::default();
             line.drain(side, 1, |_, count, messages, bytes| {
-                most.add(messages, bytes, count.into());
+                most.add(messages, (bytes, None), count.into());
             });
             if most.messages > 0 {
                 let lines = u128::from(positions / u64::from(side));

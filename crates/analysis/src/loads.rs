@@ -273,15 +273,24 @@ pub(crate) struct Busiest {
     pub(crate) messages: u64,
     /// The most bytes on one link, over its capacity.
     pub(crate) bytes: u128,
+    /// The same of links with the bandwidth of the class.
+    pub(crate) of_class: u128,
+    /// The longest time of the other links.
+    pub(crate) attoseconds: u128,
     /// Counted links that carry several messages.
     pub(crate) shared: u64,
 }
 
 impl Busiest {
-    /// Adds `count` links with these messages and charged bytes on each.
-    pub(crate) fn add(&mut self, messages: u64, bytes: u128, count: u64) {
+    /// Adds `count` links with these messages and charged bytes on each, and attoseconds if their
+    /// bandwidth is not that of the class.
+    pub(crate) fn add(&mut self, messages: u64, (bytes, time): (u128, Option<u128>), count: u64) {
         self.messages = self.messages.max(messages);
         self.bytes = self.bytes.max(bytes);
+        match time {
+            Some(time) => self.attoseconds = self.attoseconds.max(time),
+            None => self.of_class = self.of_class.max(bytes),
+        }
         self.shared += if messages > 1 { count } else { 0 };
     }
 }

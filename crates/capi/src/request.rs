@@ -138,7 +138,7 @@ impl Wanted<'_> {
             other.timing.fits(&*other.topology, &*machine.topology).map_err(refused)?;
             machine.timing = other.timing;
         }
-        Ok(machine)
+        Ok(machine.with_values_of_links())
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
     if !overridden.is_empty() {
         timing.name = format!("{} with {} given", timing.name, overridden.join(", "));
     }
-    Ok(machine)
+    Ok(machine.with_values_of_links())
 }
 
 /// Says which of the given numbers of ports are more than a rank or a node can use.

@@ -2,8 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::{
-    Capacity, Clusters, Endpoint, FullyConnected, Injection, LinkId, LinkKind, Shape, Subset, Ties,
-    Timing, Topology,
+    Capacity, Clusters, Endpoint, FullyConnected, Injection, LinkId, LinkKind, PerClass, Shape,
+    Subset, Ties, Timing, Topology,
 };
 
 /// Messages that a rank, and a node, may send, and receive, in one step.
@@ -68,7 +68,7 @@ impl Machine {
     /// The machine that a short form names: one port, [`Timing::generic`].
     #[must_use]
     pub fn of(topology: Arc<dyn Topology>) -> Self {
-        Self {
+        let machine = Self {
             name: topology.short_form(),
             topology,
             ports: Ports::from(1),
@@ -77,7 +77,51 @@ impl Machine {
             endpoint: Endpoint::default(),
             sources: Vec::new(),
             assumed: None,
-        }
+        };
+        machine.with_values_of_links()
+    }
+
+    /// The same machine where a class whose links all have a bandwidth, or a latency, of their own has
+    /// that of its fastest link: volumes are relative to it. If links are slower by more than 2^32, the
+    /// class has the bandwidth of the slowest.
+    #[must_use]
+    pub fn with_values_of_links(mut self) -> Self {
+        let own: Vec<_> = (0..self.topology.link_classes().len())
+            .map(|class| self.values_of_links(class))
+            .collect();
+        let set = |values: &mut PerClass, which: usize, of: fn((f64, f64)) -> f64| {
+            if own.iter().any(|own| own[which].is_some()) {
+                let each = own.iter().enumerate();
+                let each = each.map(|(class, own)| own[which].map_or(values.of(class), of));
+                *values = PerClass::each(&each.collect::<Vec<_>>());
+            }
+        };
+        let per_byte = |(least, most): (f64, f64)| {
+            if most > least * f64::from(u32::MAX) { most } else { least }
+        };
+        set(&mut self.timing.per_byte, 0, per_byte);
+        set(&mut self.timing.per_hop, 1, |(least, _)| least);
+        self
+    }
+
+    /// The least and the most seconds of a byte, and of propagation, over the links of a class; `None` of
+    /// what some link does not have of its own.
+    #[must_use]
+    pub fn values_of_links(&self, class: usize) -> [Option<(f64, f64)>; 2] {
+        let kinds = || {
+            let of_class = |kind: &&LinkKind| self.first_class() + kind.class as usize == class;
+            self.topology.link_kinds().iter().filter(of_class)
+        };
+        let span = |values: Option<Vec<f64>>| {
+            let values = values.filter(|values| !values.is_empty())?;
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            Some((least, values.iter().copied().fold(0.0, f64::max)))
+        };
+        let per_byte = |kind: &LinkKind| match kind.capacity {
+            Capacity::BytesPerSecond(bandwidth) => Some(1.0 / bandwidth),
+            Capacity::Relative { .. } => None,
+        };
+        [span(kinds().map(per_byte).collect()), span(kinds().map(|kind| kind.latency).collect())]
     }
 
     /// Number of ranks.

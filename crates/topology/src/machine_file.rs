@@ -236,7 +236,7 @@ pub fn parse_file_in(
     }
     let mut machine = Machine { name, timing, endpoint, sources, ..Machine::of(topology) };
     machine.set_ports(ports);
-    Ok(machine)
+    Ok(machine.with_values_of_links())
 }
 
 /// An error about a missing field, with all fields that its table needs.

@@ -31,10 +31,23 @@ pub(super) fn assumed(machine: &Machine) -> String {
     } = &machine.timing;
     let links = machine.topology.links() > 0;
     let classes = machine.topology.link_classes();
-    let each = |values: &PerClass, show: fn(f64) -> String| by_class(values, &classes, show);
+    let each = |values: &PerClass, show: fn(f64) -> String| {
+        by_class(&classes, |class| show(values.of(class)))
+    };
+    // What links have of their own is in a range.
+    let of_links = |values: &PerClass, which: usize, show: fn(f64) -> String| {
+        by_class(&classes, |class| match machine.values_of_links(class)[which] {
+            None => show(values.of(class)),
+            Some((least, most)) => match (show(most), show(least)) {
+                (slowest, fastest) if slowest == fastest => fastest,
+                (one, other) if which == 0 => format!("{one} to {other}"),
+                (one, other) => format!("{other} to {one}"),
+            },
+        })
+    };
     let mut values = vec![
         format!("startup {}", each(startup, duration)),
-        each(per_byte, bandwidth) + if links { " a link" } else { "" },
+        of_links(per_byte, 0, bandwidth) + if links { " a link" } else { "" },
     ];
     let limits = [(injection.rank, "rank"), (injection.node, "node")].into_iter();
     let limits = limits.filter(|(limit, _)| *limit > 0.0);
@@ -43,7 +56,7 @@ pub(super) fn assumed(machine: &Machine) -> String {
         values.push(format!("injection {}", limits.join(" and ")));
     }
     if links && per_hop.least() > 0.0 {
-        values.push(format!("{} a hop", each(per_hop, duration)));
+        values.push(format!("{} a hop", of_links(per_hop, 1, duration)));
     }
     if *rearrangement_per_byte > 0.0 {
         values.push(format!("rearrangement at {}", bandwidth(*rearrangement_per_byte)));
@@ -53,8 +66,11 @@ pub(super) fn assumed(machine: &Machine) -> String {
     }
     // A name of a file may have the word too.
     let given = name.rsplit_once(" with ").filter(|(_, given)| given.ends_with(" given"));
+    let of_links = (0..classes.len()).any(|class| machine.values_of_links(class) != [None; 2]);
+    let listed = if of_links { "links as listed, " } else { "" };
     let (name, given) = match given {
-        Some((name, given)) => (name, format!("{given}, the rest ")),
+        Some((name, given)) => (name, format!("{listed}{given}, the rest ")),
+        None if of_links => (name.as_str(), format!("{listed}the rest ")),
         None => (name.as_str(), String::new()),
     };
     let source = match name {
@@ -95,8 +111,8 @@ pub(super) fn assumed_by(machine: &Machine, ports: Ports, options: &Options) -> 
 }
 
 /// A value, or the value of each class where they differ.
-fn by_class(values: &PerClass, classes: &[String], show: fn(f64) -> String) -> String {
-    let each: Vec<_> = (0..classes.len().max(1)).map(|class| show(values.of(class))).collect();
+fn by_class(classes: &[String], show: impl Fn(usize) -> String) -> String {
+    let each: Vec<_> = (0..classes.len().max(1)).map(show).collect();
     if each.iter().all(|value| *value == each[0]) {
         return each[0].clone();
     }

@@ -66,8 +66,10 @@ impl Capacity {
     /// Seconds in which a link carries a byte, if a link of its class takes `per_byte` seconds.
     #[must_use]
     pub fn seconds_per_byte(self, per_byte: f64) -> f64 {
-        let (times, over) = self.relative(per_byte);
-        per_byte * f64::from(over) / f64::from(times)
+        match self {
+            Self::Relative { times, over } => per_byte * f64::from(over) / f64::from(times),
+            Self::BytesPerSecond(bandwidth) => 1.0 / bandwidth,
+        }
     }
 }
 
