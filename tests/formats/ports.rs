@@ -174,7 +174,7 @@ fn equivalent_ranks_exceed_their_ports_as_all_ranks_do() {
                 }
             }
             for ports in 1..=planned {
-                schedule.problem.ports = ports;
+                (schedule.problem.ports, schedule.problem.node_ports) = (ports, ports);
                 let found = counted(&schedule, &machine);
                 let every = counted(&sized(&machine, ports, &messages), &machine);
                 let place = format!("{name} on {on}, {ports} of {planned} ports");

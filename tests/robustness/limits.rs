@@ -37,7 +37,7 @@ const ROWS: [Row; 39] = [
     ("bytes of a file of links", 1 << 26, file_of_links, "longer than 67108864 bytes"),
     ("nodes of a machine with a table of routes", 4096, table, "table of routes has at most 4096"),
     ("nodes of a machine with failed nodes or links", 4096, faulty, "has at most 4096"),
-    ("ports of a machine file", u32::MAX as u64, ports, "ports is 4294967296, not a whole number"),
+    ("ports of a machine file", u32::MAX as u64, ports, "ports is 4294967296: not a whole number"),
     ("ranks of a machine that is replayed", 65_535, replayed, "at most 65535 ranks"),
     ("bytes of a block", MAX_BLOCK_BYTES, block, "between 1 and 1099511627776"),
     ("bytes of a block in a list of sizes", MAX_BLOCK_BYTES, listed, "from 0 to 1099511627776"),

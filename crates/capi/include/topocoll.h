@@ -236,7 +236,7 @@ typedef struct topocoll_request {
    */
   uint64_t block_bytes;
   /*
-   Ports of a rank, or 0.
+   Ports of a rank, and of a node where `node_ports` is 0; or 0.
    */
   uint32_t ports;
   /*
@@ -264,6 +264,14 @@ typedef struct topocoll_request {
    Its bytes; a longer message is cut.
    */
   uint64_t message_bytes;
+  /*
+   Ports of a node of several ranks to and from other nodes, or 0 for those of a rank.
+   */
+  uint32_t node_ports;
+  /*
+   0.
+   */
+  uint32_t reserved;
 } topocoll_request;
 
 #ifdef __cplusplus

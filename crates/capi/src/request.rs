@@ -194,6 +194,9 @@ pub unsafe extern "C" fn topocoll_plan_make(
             whole
         };
         room = (request.message, request.message_bytes);
+        if request.reserved != 0 {
+            return Err(argument("`reserved` of the request is not 0"));
+        }
         // SAFETY: the caller's promise.
         let wanted = unsafe {
             let ranks = (!request.ranks.is_null()).then(|| {

@@ -81,8 +81,12 @@ fn the_interface_only_grows() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("abi.txt");
     let (known, now) = (std::fs::read_to_string(&path).unwrap_or_default(), dump());
     if known.lines().next() == now.lines().next() {
-        let lost: Vec<&str> =
-            known.lines().filter(|line| now.lines().all(|other| other != *line)).collect();
+        // A request says its size, so it may grow.
+        let grows = |line: &str| line.starts_with("topocoll_request ") && line.ends_with(" bytes");
+        let lost: Vec<&str> = known
+            .lines()
+            .filter(|line| !grows(line) && now.lines().all(|other| other != *line))
+            .collect();
         let rule = "changed without a new TOPOCOLL_ABI_VERSION";
         assert!(lost.is_empty(), "{rule}:\n{}", lost.join("\n"));
     }

@@ -183,6 +183,35 @@ fn a_request_is_refused_with_its_own_message() {
     assert_eq!(&short, b"unknown \0");
 }
 
+/// A request of an earlier version ends before the ports of a node.
+#[test]
+fn a_node_has_ports_of_its_own() {
+    let mut request = request();
+    request.machine = c"cluster:2x4".as_ptr();
+    request.algorithm = c"direct".as_ptr();
+    (request.ports, request.node_ports) = (7, 16);
+    let whole = request.size;
+    let steps = |request: &Request| {
+        let mut plan = ptr::null_mut();
+        // SAFETY: texts that end with a zero byte, and a plan that is freed once.
+        unsafe {
+            assert_eq!(topocoll_plan_make(request, &mut plan), Status::Ok, "{}", message());
+            let steps = topocoll_plan_steps(plan);
+            topocoll_plan_free(plan);
+            steps
+        }
+    };
+    assert_eq!(steps(&request), 1);
+    request.size = std::mem::offset_of!(Request, node_ports) as u64;
+    assert_eq!(steps(&request), 7);
+    (request.size, request.ports, request.node_ports) = (whole, 0, 16);
+    assert_eq!(steps(&request), 7);
+    request.reserved = 1;
+    let mut plan = ptr::null_mut();
+    // SAFETY: the same.
+    assert_eq!(unsafe { topocoll_plan_make(&request, &mut plan) }, Status::Argument);
+}
+
 #[test]
 fn a_plan_says_what_was_chosen_and_its_time() {
     let mut request = request();

@@ -33,8 +33,8 @@ const PART_FOR_FEWER_PORTS: u128 = 64;
 /// Ports of a rank, or of a node, up to which all smaller numbers are tried together.
 const FEW_PORTS: u32 = 8;
 
-/// Reference sizes of blocks: primes, which no number of parts divides.
-const REFERENCES: [u64; 3] = [1_048_573, 8191, 127];
+/// Reference sizes of blocks: powers of 2, so that prices of other sizes are rounded little.
+const REFERENCES: [u64; 3] = [1 << 20, 1 << 13, 1 << 7];
 
 /// A requested algorithm with its fixed parameters, or every algorithm.
 pub(crate) struct Asked<'x> {
