@@ -39,7 +39,8 @@ fn applies(algorithm: &dyn Algorithm) -> String {
 fn page() -> String {
     let mut page = "# Algorithms\n\n\
         This page is written from the catalogue. `topocoll algorithms MACHINE` shows the algorithms that apply to a\n\
-        machine, with their costs. `--algorithm NAME` selects one, and `--set name=value` its parameters.\n\n\
+        machine, with their costs. `--algorithm NAME` selects one, and `--set name=value` its parameters. All\n\
+        algorithms take `ports` and, where nodes hold several ranks, `node_ports`: their schedules for fewer ports.\n\n\
         Each entry names the kinds of machines to which the algorithm applies. An example stands for each kind; other\n\
         sides or sizes of a kind can be refused, with the reason.\n"
         .to_owned();

@@ -1,9 +1,11 @@
 //! Ports of a rank and of a node: more are never slower, and all commands price their schedules.
 
+use std::path::Path;
+
 use common::{choice_of, exchange, problem, reach, select, sweep, with_ports};
 use rayon::prelude::*;
 use topocoll::units::parse_ports;
-use topocoll::{Collective, Machine, Method, Ports, Setting, count, machine, verify};
+use topocoll::{Collective, Machine, Method, Ports, Priced, Setting, count, machine, verify};
 
 const MEMORY: u128 = 1 << 30;
 const OPERATIONS: [Collective; 2] = [Collective::AllToAll, Collective::AllGather];
@@ -184,5 +186,53 @@ fn a_broken_machine_is_compared_with_the_ports_that_were_given() {
         let machine = with_ports(text, 4);
         let unbroken = machine.unbroken().unwrap();
         assert_eq!((machine.ports.rank, unbroken.ports.rank), (broken, whole), "{text}");
+    }
+}
+
+fn input(name: &str) -> Machine {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs").join(name);
+    machine(&path.display().to_string()).unwrap()
+}
+
+/// 64 GPUs in nodes of 8, all messages of a rank at once: 63 blocks of 16 KiB through 25 GB/s, and a startup of 10 us.
+#[test]
+fn all_messages_at_once_are_the_answer_for_gpus() {
+    let machine = input("tutel64.toml");
+    assert_eq!(machine.ports, Ports { rank: 63, node: 448 });
+    let found = select(&machine, &problem(&machine, Collective::AllToAll, 16 << 10));
+    let best = found.best().unwrap();
+    assert_eq!((&*best.algorithm, best.price.steps), ("direct", 1));
+    let by_hand = 10e-6 + 63.0 * 16384.0 / 25e9;
+    assert!((best.price.time.total() / by_hand - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn crossovers_do_not_depend_on_the_block() {
+    let machine = input("h100-16x8.toml");
+    let at = |bytes| select(&machine, &problem(&machine, Collective::AllToAll, bytes)).crossovers;
+    let crossovers = at(1 << 10);
+    assert_eq!(at(1 << 16), crossovers);
+    let last = crossovers.last().unwrap();
+    assert_eq!((&*last.algorithm, last.block_bytes), ("clustered-matchings", 1_045_525));
+}
+
+/// A machine on which many settings are too long to count.
+#[test]
+#[ignore = "takes a minute"]
+fn a_sweep_is_a_selection_at_each_size_where_not_all_is_counted() {
+    for name in ["tree-32x128.toml", "../../topologies/fat-tree-256x8-tapered.toml"] {
+        let machine = input(name);
+        let sizes = [8, 1 << 10, 1 << 16, 1 << 20];
+        let problem = |bytes| problem(&machine, Collective::AllToAll, bytes);
+        let swept = sweep(&machine, &problem(1), &sizes, &[]).unwrap();
+        for (i, bytes) in sizes.into_iter().enumerate() {
+            let found = select(&machine, &problem(bytes));
+            let exact = swept.lines.iter().map(|line| &line.points[i]);
+            let exact = exact.filter(|point| point.price.priced == Priced::Exactly);
+            let times = exact.map(|point| point.price.time.total());
+            let best = found.best().unwrap().price.time.total();
+            assert_eq!(times.fold(f64::INFINITY, f64::min), best, "{name} at {bytes}");
+            assert_eq!(found.crossovers, select(&machine, &problem(1)).crossovers, "{name}");
+        }
     }
 }

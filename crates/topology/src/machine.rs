@@ -153,9 +153,15 @@ impl Machine {
             Arc::new(FullyConnected::new(ranks.len() as u32).expect("bug: a subset of no ranks"))
         });
         let name = format!("{} of {}", topology.short_form(), self.name);
-        let mut machine = Self { name, topology, ..self.clone() };
-        machine.set_ports(self.given_ports);
-        machine
+        Self { name, ..self.on(topology) }
+    }
+
+    /// This machine with another topology. Its ports are those that were given, limited there.
+    #[must_use]
+    pub fn on(&self, topology: Arc<dyn Topology>) -> Self {
+        let mut other = Self { topology, ..self.clone() };
+        other.set_ports(self.given_ports);
+        other
     }
 
     /// This machine without its faults, if it has any.
@@ -166,9 +172,7 @@ impl Machine {
         if lattice.failures().is_empty() {
             return None;
         }
-        let mut whole = Self { topology: lattice.unbroken(), ..self.clone() };
-        whole.set_ports(self.given_ports);
-        Some(whole)
+        Some(self.on(lattice.unbroken()))
     }
 
     /// The injection that limits its ranks and its nodes. Where each rank is a node by itself, both

@@ -4,6 +4,7 @@ use anyhow::bail;
 use serde::Serialize;
 use topocoll::{Machine, Problem, Shape, best_bounds};
 
+use super::whole::problem_on;
 use crate::render::{Blocks, Field, Table, blocks, table};
 
 /// The machine with one failure repaired.
@@ -27,8 +28,7 @@ pub(super) fn of(machine: &Machine, problem: &Problem) -> anyhow::Result<Vec<Rep
         bail!("--repair: {} has no failed nodes or links", machine.topology.short_form());
     };
     let bound = |machine: &Machine| {
-        let mut problem = *problem;
-        problem.ranks = machine.ranks();
+        let problem = problem_on(problem, machine);
         let bound = best_bounds(&problem, machine, None).link_blocks;
         (bound, f64::from(machine.ranks() - 1) / bound.max(f64::MIN_POSITIVE))
     };
@@ -37,8 +37,7 @@ pub(super) fn of(machine: &Machine, problem: &Problem) -> anyhow::Result<Vec<Rep
     for failure in lattice.failures() {
         // A node whose links have all failed cannot be repaired alone.
         let Ok(topology) = lattice.repaired(failure) else { continue };
-        let mut repaired = machine.clone();
-        repaired.topology = topology;
+        let repaired = machine.on(topology);
         let (link_blocks, rate) = bound(&repaired);
         repairs.push(Repair {
             repaired: failure.name().to_owned(),

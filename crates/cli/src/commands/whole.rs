@@ -31,12 +31,18 @@ struct Best {
     named: String,
 }
 
+/// The same problem on a machine of other ranks, with that machine's ports.
+pub(super) fn problem_on(problem: &Problem, machine: &Machine) -> Problem {
+    let Problem { operation, block_bytes, .. } = *problem;
+    Problem::new(operation, machine.ranks(), machine.ports, block_bytes)
+        .expect("bug: an invalid problem of a whole machine")
+}
+
 impl Whole {
     /// `None` for a machine without faults.
     pub(super) fn of(machine: &Machine, problem: &Problem) -> Option<Self> {
         let whole = machine.unbroken()?;
-        let mut problem = *problem;
-        problem.ranks = whole.ranks();
+        let problem = problem_on(problem, &whole);
         let bounds = best_bounds(&problem, &whole, None).into();
         let topology = whole.topology.short_form();
         Some(Self { topology, ranks: whole.ranks(), bounds, best: None })
