@@ -628,7 +628,7 @@ impl Solved {
         let (priced, settings) = (solutions.len(), solutions.len() + left.len());
         let name = algorithm.info().name.clone().into_owned();
         let partly_priced =
-            (priced < settings).then(|| PartlyPriced { algorithm: name, priced, settings });
+            (priced < settings).then_some(PartlyPriced { algorithm: name, priced, settings });
         let most = WORK_PER_SETTING.min(WORK_PER_ALGORITHM / priced.max(1) as u128);
         let mut candidates: Vec<Candidate> = (solutions.par_iter())
             .map(|solution| Candidate::new(solution, pricing.price(solution, most), pricing))

@@ -106,15 +106,12 @@ impl Exchange<'_> {
         let mut lines = Vec::new();
         for (asked, points) in pool.asked.iter().zip(points) {
             let name = &*asked.algorithm.info().name;
-            match points.len() == block_sizes.len() {
-                true => lines.push(Line {
-                    algorithm: name.to_owned(),
-                    given: asked.given.clone(),
-                    points,
-                }),
-                false => {
-                    rejected.push(Rejected::new(name, &"no setting takes all of these block sizes"))
-                }
+            if points.len() == block_sizes.len() {
+                let (algorithm, given) = (name.to_owned(), asked.given.clone());
+                lines.push(Line { algorithm, given, points });
+            } else {
+                let reason = "no setting takes all of these block sizes";
+                rejected.push(Rejected::new(name, &reason));
             }
         }
         let named = |asked: usize| pool.asked[asked].algorithm.info().name.clone().into_owned();
