@@ -23,6 +23,7 @@ def of(step: int = 0, sender: int = 0, receiver: int = 1, blocks: object = None)
         (lambda: tc.machine("torus:0x4"), "torus:0x4"),
         (lambda: tc.machine(7), "machine is 7: a short form, a file, a dictionary or a networkx graph"),  # type: ignore[arg-type]
         (lambda: tc.machine("full:4", ports=0), "at least"),
+        (lambda: tc.machine("full:4", ports="1,2,3"), "ports is 1,2,3: not a whole number"),
         (lambda: tc.machine("full:4", ports=-1), "ports is -1: not a whole number from 0 to 4294967295"),
         (lambda: tc.machine("full:4", ports=1.5), "ports is 1.5: not a whole number"),  # type: ignore[arg-type]
         (lambda: tc.machine({"shape": "torus:4x4"}), "machine: "),

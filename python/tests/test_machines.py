@@ -22,6 +22,10 @@ def test_a_short_form_a_shipped_name_and_a_file_are_machines() -> None:
     assert shipped.timing == file.timing and shipped.timing["startup"] == [75e-6]
     assert tc.machine("cluster:2,3").node_of_ranks.tolist() == [0, 0, 1, 1, 1]
     assert tc.machine("full:4", ports=9).ports == 3
+    nodes = tc.machine("cluster:2x4", ports=(1, "all"))
+    assert (nodes.ports, nodes.node_ports) == (1, 16)
+    at_once = tc.schedule(nodes.with_ports(16), "direct")
+    assert (at_once.steps, at_once.ports, at_once.node_ports) == (1, 7, 16)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "topologies").glob("*.toml")), ids=lambda path: path.stem)

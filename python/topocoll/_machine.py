@@ -76,7 +76,7 @@ class Machine:
         return self._core.timing()
 
     def with_ports(self, ports: Ports) -> Machine:
-        """Return the same machine with other ports of a rank, or of a rank and a node, as :func:`machine` takes them."""
+        """Return the same machine with other ports, as :func:`machine` takes them."""
         each = ports if isinstance(ports, tuple) else (ports,)
         text = (one if isinstance(one, str) else str(_whole("ports", one)) for one in each)
         return Machine(self._core.with_ports(",".join(text)))

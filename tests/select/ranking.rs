@@ -1,14 +1,15 @@
 //! Selection: the best choice is first, no unbeaten setting is missing, crossovers are exact.
 
 use common::{
-    self, MEMORY, algorithms, all_settings, choice_of, machines_and_ports, schedule_of, select,
-    select_within, with_ports,
+    self, MEMORY, algorithms, all_settings, choice_of, exchange, machines_and_ports, schedule_of,
+    select, select_within, with_ports,
 };
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use topocoll::{
-    Barrier, Budget, Choice, Collective, Machine, PerClass, Priced, Problem, Progress, Setting,
-    Time, best_bounds, count, count_steps, machine,
+    Algorithm, Barrier, Budget, Catalogue, Choice, Collective, GivenSchedule, Info, Machine,
+    NotApplicable, Parameters, PerClass, Priced, Problem, Progress, Request, Selection, Setting,
+    Solution, Time, Values, best_bounds, count, count_steps, machine,
 };
 
 fn of<'c>(choices: &'c [Choice], algorithm: &str, radix: u64) -> &'c Choice {
@@ -487,4 +488,54 @@ fn very_large_blocks_go_straight_over_full_rings() {
         assert_eq!((&*choice.algorithm, choice.price.priced), (straight, Priced::Exactly));
         assert_ne!(at(1).algorithm, straight, "{text}");
     }
+}
+
+/// Bruck's index up to 100 bytes, and then direct.
+struct BySize(Info);
+
+impl Algorithm for BySize {
+    fn info(&self) -> &Info {
+        &self.0
+    }
+
+    fn solve(&self, request: &Request<'_>, _: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let name = if request.problem.block_bytes <= 100 { "bruck" } else { "direct" };
+        let mut solution = request.solve(common::find(name)?, &Parameters::new())?;
+        solution.schedule.origin.algorithm = "by-size".to_owned();
+        solution.schedule.origin.parameters.clear();
+        Ok(solution)
+    }
+}
+
+/// An algorithm of a caller may depend on the size of blocks, and a schedule that splits blocks has only its own.
+#[test]
+fn schedules_of_callers_are_priced_at_their_size() {
+    let machine = with_ports("full:8", 3);
+    let catalogue = Catalogue::standard().with(BySize(Info::new("by-size", "", ""))).unwrap();
+    let time = |found: &Selection, name: &str| {
+        let choice = found.choices.iter().find(|choice| choice.algorithm == name);
+        choice.map(|choice| choice.price.time.total())
+    };
+    for bytes in [1, 100, 101, 4096] {
+        let problem = common::problem(&machine, Collective::AllToAll, bytes);
+        let exchange = exchange(&machine, &problem).catalogue(&catalogue);
+        let name = if bytes <= 100 { "bruck" } else { "direct" };
+        let schedule = exchange.schedule(name, &Parameters::new()).unwrap();
+        let expected = exchange.count(&schedule).unwrap().time.total();
+        let found = exchange.select().unwrap();
+        assert!(near(time(&found, "by-size").unwrap(), expected), "{bytes}");
+        let swept = exchange.sweep(&[1, bytes.max(2)], &[]).unwrap();
+        let line = swept.lines.iter().find(|line| line.algorithm == "by-size").unwrap();
+        assert!(bytes == 1 || near(line.points[1].price.time.total(), expected), "{bytes}");
+    }
+    let gathers = |bytes| common::problem(&machine, Collective::AllGather, bytes);
+    let split = schedule_of(&machine, &gathers(64), "concat", &Parameters::new()).unwrap();
+    assert!(!split.rule().cuts().is_empty());
+    let given = GivenSchedule::new("given", split, &machine).unwrap();
+    let catalogue = Catalogue::standard().with(given).unwrap();
+    let at = |bytes| exchange(&machine, &gathers(bytes)).catalogue(&catalogue).select().unwrap();
+    assert!(near(time(&at(64), "given").unwrap(), time(&at(64), "concat").unwrap()));
+    let refused = at(65);
+    assert!(time(&refused, "given").is_none());
+    assert!(refused.rejected.iter().any(|rejected| rejected.algorithm == "given"));
 }

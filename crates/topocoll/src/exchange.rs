@@ -264,7 +264,8 @@ impl<'m> Exchange<'m> {
     ) -> Result<(Parameters, Price), NotApplicable> {
         let reference = self.at_reference().budget(Budget::quick());
         let mut pool =
-            Pool::new(&reference, &[(algorithm, given.clone())]).map_err(|(_, reason)| reason)?;
+            Pool::new(&reference, &[(algorithm, given.clone())], &[self.problem.block_bytes])
+                .map_err(|(_, reason)| reason)?;
         let found = pool.at(self.problem.block_bytes);
         let priced = found.into_iter().map(|found| (found.parameters, found.price));
         match least(priced, |(_, price)| price) {

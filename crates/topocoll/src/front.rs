@@ -57,7 +57,8 @@ impl Exchange<'_> {
     /// A requested algorithm does not exist or does not apply.
     pub fn front(&self, asked: &[(String, Parameters)]) -> Result<Front, Error> {
         let reference = self.at_reference().budget(Budget::quick());
-        let (mut pool, bound) = (self.pool(&reference, asked)?, self.bounds());
+        let (mut pool, bound) =
+            (self.pool(&reference, asked, &[self.problem().block_bytes])?, self.bounds());
         let choices = pool.at(self.problem().block_bytes).into_iter().map(|found| {
             let name = &pool.asked[found.asked].algorithm.info().name;
             Choice::new(name, found.parameters, found.price).over(&bound)

@@ -11,27 +11,24 @@
 //! Schedules for fewer ports are candidates too, if a lower bound of all of them is below the least time, and
 //! as far as a small part of the budget is enough to count them.
 
-use rayon::prelude::*;
-use topocoll_algorithms::{Algorithm, Claims, FEWER_PORTS, NotApplicable, Solution};
-use topocoll_analysis::counting_work;
-use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Problem, Schedule, Step};
-use topocoll_topology::{Ports, Rank, Shape};
+mod candidate;
+mod fewer_ports;
 
-use crate::envelope::{Line, Lowest, bends, envelope, promise, time, without_open};
-use crate::exchange::agrees;
+use rayon::prelude::*;
+use topocoll_algorithms::{Algorithm, Catalogue, NotApplicable, Solution};
+use topocoll_analysis::counting_work;
+use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Schedule};
+
+use candidate::{Candidate, Solved};
+
+use crate::envelope::{Line, Lowest, bends, envelope, promise, without_open};
 use crate::price::{Price, Priced, Pricing};
 use crate::{Exchange, PartlyPriced, Rejected};
 
 /// The most segments for pricing one setting.
 const WORK_PER_SETTING: u128 = 1 << 21;
-/// The most segments for pricing all settings of an algorithm.
-const WORK_PER_ALGORITHM: u128 = 1 << 23;
 /// The part of the budget for candidates that may be the fastest at some block size. The rest is for one size.
 const PART_FOR_ALL_SIZES: u128 = 2;
-/// The part of the budget for schedules for fewer ports.
-const PART_FOR_FEWER_PORTS: u128 = 64;
-/// Ports of a rank, or of a node, up to which all smaller numbers are tried together.
-const FEW_PORTS: u32 = 8;
 
 /// Reference sizes of blocks: powers of 2, so that prices of other sizes are rounded little.
 const REFERENCES: [u64; 3] = [1 << 20, 1 << 13, 1 << 7];
@@ -45,33 +42,12 @@ pub(crate) struct Asked<'x> {
     pub(crate) partly_priced: Option<PartlyPriced>,
 }
 
-struct Candidate {
-    /// The place of its algorithm.
-    asked: usize,
-    parameters: Parameters,
-    claims: Claims,
-    /// At the reference size; a floor is a line too.
-    price: Price,
-    /// The schedule, unless the claims give the price.
-    schedule: Option<Schedule>,
-    /// Its exact price where it was counted for one block size.
-    counted: Option<Price>,
-    /// Whether it moves whole blocks.
-    whole: bool,
-    /// Whether another setting of its algorithm claims no more steps and bytes.
-    left: bool,
-    /// Whether it leaves ports unused.
-    fewer: bool,
-    /// The least block size that it accepts.
-    least: Option<u64>,
-}
-
 /// A candidate at a block size.
 pub(crate) struct Found {
     pub(crate) asked: usize,
     pub(crate) parameters: Parameters,
     pub(crate) price: Price,
-    pub(crate) left: bool,
+    pub(crate) beaten: bool,
     pub(crate) fewer: bool,
     /// The place in the pool.
     candidate: Option<usize>,
@@ -108,22 +84,24 @@ impl<'m> Exchange<'m> {
 
 impl<'x> Pool<'x> {
     /// The candidates of every algorithm, or of those `asked` with their fixed parameters, for an
-    /// exchange [at the reference size](Exchange::at_reference).
+    /// exchange [at the reference size](Exchange::at_reference), and for these block sizes those that refuse
+    /// the reference size.
     ///
     /// # Errors
     /// The first algorithm that is asked for and does not apply, and why not.
     pub(crate) fn new(
         reference: &'x Exchange<'x>,
         asked: &[(&'x dyn Algorithm, Parameters)],
+        block_sizes: &[u64],
     ) -> Result<Self, (String, NotApplicable)> {
         let pricing = Pricing::new(reference);
         let every = match asked {
             [] => reference.algorithms().map(|algorithm| (algorithm, Parameters::new())).collect(),
             asked => asked.to_vec(),
         };
-        let solved = every
-            .par_iter()
-            .map(|(algorithm, given)| Solved::new(*algorithm, &pricing, given, !asked.is_empty()));
+        let solved = every.par_iter().map(|(algorithm, given)| {
+            Solved::new(*algorithm, &pricing, (given, !asked.is_empty()), block_sizes)
+        });
         let solved: Vec<Result<Solved, NotApplicable>> = solved.collect();
         let left = reference.limits().work / PART_FOR_ALL_SIZES;
         let (asked_for, rejected, candidates) = (Vec::new(), Vec::new(), Vec::new());
@@ -144,7 +122,7 @@ impl<'x> Pool<'x> {
                 Err(reason) => return Err((name.into_owned(), reason)),
             }
         }
-        pool.take_whole_algorithms();
+        pool.mark_split_algorithms();
         pool.decide();
         if asked.is_empty() {
             pool.try_fewer_ports();
@@ -209,80 +187,12 @@ impl<'x> Pool<'x> {
         }
     }
 
-    /// Adds the schedules for fewer ports, as far as their lower bound is below the least exact time at
-    /// some block size.
-    fn try_fewer_ports(&mut self) {
-        let problem = *self.exchange().problem();
-        let several = matches!(self.exchange().machine().topology.shape(), Shape::Clustered(_));
-        let fewer = match several {
-            false => (1..problem.ports).rev().map(Ports::from).collect(),
-            true => fewer_of_both(problem.both_ports()),
-        };
-        self.left = self.exchange().limits().work / PART_FOR_FEWER_PORTS;
-        for ports in fewer {
-            if !self.may_gain(ports) {
-                // The bounds grow as ports get fewer.
-                if several { continue } else { break }
-            }
-            self.add_with(ports, several);
-            if !self.decide() {
-                break;
-            }
-        }
-        self.candidates.retain(|one| !one.fewer || one.price.priced == Priced::Exactly);
-    }
-
-    /// Whether the lower bound of all schedules with these ports is below the least exact time at some
-    /// block size, of powers of 2 and where the fastest candidate changes.
-    fn may_gain(&self, ports: Ports) -> bool {
-        let (lines, _) = self.lines();
-        let lowest = envelope(&lines);
-        if lowest.is_empty() {
-            return false;
-        }
-        let Problem { operation, ranks, .. } = *self.exchange().problem();
-        let sizes = bends(&lowest).into_iter().chain((0..=40).map(|power| 1 << power));
-        sizes.into_iter().any(|bytes: u64| {
-            let problem = Problem::new(operation, ranks, ports, bytes);
-            let problem = problem.expect("bug: fewer ports or another size");
-            let bound = self.exchange().bounds_of(&problem).seconds;
-            bound < time(&lines, &lowest, bytes) * (1.0 - 1e-9)
-        })
-    }
-
-    /// Adds the candidates for these ports that differ from those of more ports.
-    fn add_with(&mut self, ports: Ports, several: bool) {
-        let mut limit =
-            Parameters::from([(FEWER_PORTS[0].to_owned(), u64::from(ports.rank).into())]);
-        if several {
-            limit.insert(FEWER_PORTS[1].to_owned(), u64::from(ports.node).into());
-        }
-        let request = self.exchange().request();
-        let new: Vec<Vec<Candidate>> = (self.asked.par_iter().enumerate())
-            .map(|(place, asked)| {
-                let info = asked.algorithm.info();
-                let Ok((fewer, _)) = request.fewer_ports(info, &limit) else { return Vec::new() };
-                let settings = fewer.candidates(asked.algorithm).unwrap_or_default();
-                let known: Vec<_> = self.candidates.iter().filter(|c| c.asked == place).collect();
-                let solve = |setting: Parameters| {
-                    let given: Parameters = setting.into_iter().chain(limit.clone()).collect();
-                    let solution = request.solve(asked.algorithm, &given).ok()?;
-                    let price = self.pricing.claimed(&solution.claims);
-                    let new = Candidate::new(&solution, price, &self.pricing);
-                    let same = known.iter().any(|known| known.costs_as_much_as(&new));
-                    (!same).then_some(Candidate { asked: place, fewer: true, ..new })
-                };
-                settings.into_iter().filter_map(solve).collect()
-            })
-            .collect();
-        self.candidates.extend(new.into_iter().flatten());
-        self.take_whole_algorithms();
-    }
-
-    /// Settings of an algorithm of which one splits blocks are all solved again at each size, because it
-    /// may refuse some sizes.
-    fn take_whole_algorithms(&mut self) {
-        let mut splits = vec![false; self.asked.len()];
+    /// Marks all settings of an algorithm of which one splits blocks, because they may refuse some sizes, and
+    /// those of a caller's algorithms, whose schedules may depend on the size: they are solved again at each.
+    fn mark_split_algorithms(&mut self) {
+        let standard = Catalogue::standard();
+        let is_own = |asked: &Asked<'_>| standard.find(&asked.algorithm.info().name).is_err();
+        let mut splits: Vec<bool> = self.asked.iter().map(is_own).collect();
         self.candidates.iter().for_each(|candidate| splits[candidate.asked] |= !candidate.whole);
         for candidate in self.candidates.iter_mut().filter(|candidate| splits[candidate.asked]) {
             if std::mem::replace(&mut candidate.whole, false) {
@@ -306,7 +216,7 @@ impl<'x> Pool<'x> {
             asked,
             price: pricing.price(&solution, WORK_PER_SETTING),
             parameters: solution.schedule.origin.parameters.clone(),
-            left: candidate.is_some_and(|place| self.candidates[place].left),
+            beaten: candidate.is_some_and(|place| self.candidates[place].beaten),
             fewer: candidate.is_some_and(|place| self.candidates[place].fewer),
             candidate,
             schedule: Some(solution.schedule),
@@ -323,7 +233,7 @@ impl<'x> Pool<'x> {
                 asked: *asked,
                 parameters: parameters.clone(),
                 price: candidate.price.scaled(self.reference(), bytes),
-                left: candidate.left,
+                beaten: candidate.beaten,
                 fewer: candidate.fewer,
                 candidate: Some(place),
                 schedule: None,
@@ -492,25 +402,6 @@ impl<'x> Pool<'x> {
     }
 }
 
-/// Fewer ports of a rank, of a node, and of both, where they are not the same: all numbers up to a few, and
-/// then powers of 2.
-fn fewer_of_both(ports: Ports) -> Vec<Ports> {
-    let powers = (0..32).rev().map(|i| 1 << i).filter(|&power| FEW_PORTS < power);
-    let numbers: Vec<u32> = powers.chain((1..=FEW_PORTS).rev()).collect();
-    let Ports { rank, node } = ports;
-    let both = numbers.iter().map(|&k| Ports { rank: rank.min(k), node: node.min(k) });
-    let of_rank = numbers.iter().map(|&k| Ports { rank: rank.min(k), node });
-    let of_node = numbers.iter().map(|&k| Ports { rank, node: node.min(k) });
-    let one = of_rank.chain(of_node).filter(|_| rank != node);
-    let mut all: Vec<Ports> = Vec::new();
-    for fewer in both.chain(one) {
-        if fewer != ports && !all.contains(&fewer) {
-            all.push(fewer);
-        }
-    }
-    all
-}
-
 fn clipped(work: u128) -> u64 {
     u64::try_from(work).unwrap_or(u64::MAX)
 }
@@ -519,124 +410,4 @@ fn clipped(work: u128) -> u64 {
 pub(crate) fn best_time<'p>(prices: impl Iterator<Item = &'p Price>) -> f64 {
     let exact = prices.filter(|price| price.priced == Priced::Exactly);
     exact.map(|price| price.time.total()).fold(f64::INFINITY, f64::min)
-}
-
-impl Candidate {
-    fn new(solution: &Solution, price: Price, pricing: &Pricing<'_>) -> Self {
-        let block_bytes = u128::from(pricing.exchange.problem().block_bytes);
-        let whole =
-            solution.schedule.rule().cuts().is_empty() && solution.claims.bytes % block_bytes == 0;
-        let claimed = pricing.exactly(&solution.claims).is_some();
-        Self {
-            asked: 0,
-            parameters: solution.schedule.origin.parameters.clone(),
-            claims: solution.claims,
-            price,
-            schedule: (!claimed).then(|| solution.schedule.clone()),
-            counted: None,
-            whole,
-            left: false,
-            fewer: false,
-            least: whole.then_some(1),
-        }
-    }
-
-    /// Whether its claims, which give the price, are those of another candidate of its algorithm, or its
-    /// schedule is another one's.
-    fn costs_as_much_as(&self, other: &Self) -> bool {
-        self.claims == other.claims
-            && match (&self.schedule, &other.schedule) {
-                (None, None) => true,
-                (Some(own), Some(other)) => sends_alike(own, other),
-                _ => false,
-            }
-    }
-}
-
-/// Whether ranks do the same in two schedules of one machine, as far as the first steps of the first ranks show.
-fn sends_alike(one: &Schedule, other: &Schedule) -> bool {
-    /// The most steps, and the most ranks, that are looked at.
-    const SOME: u32 = 32;
-    let (steps, ranks) = (one.rule().steps(), one.problem.ranks);
-    let (mut does, mut others) = (Step::default(), Step::default());
-    let mut alike = |rank: Rank, step: u32| {
-        one.rule().step(rank, step, &mut does);
-        other.rule().step(rank, step, &mut others);
-        does == others
-    };
-    let mut alike = |step: u32| (0..ranks.min(SOME)).all(|rank| alike(Rank(rank), step));
-    steps == other.rule().steps() && (0..steps.min(SOME)).all(&mut alike)
-}
-
-/// The solved candidates of an algorithm.
-struct Solved {
-    refused: Vec<Parameters>,
-    partly_priced: Option<PartlyPriced>,
-    candidates: Vec<Candidate>,
-}
-
-impl Solved {
-    /// Solves the candidates of an algorithm that agree with what is given, or only this if none agrees.
-    /// An algorithm that is not asked for by name may be left out of the ranking.
-    ///
-    /// If counting all settings without an exact price by claims takes too long, it counts only those on
-    /// the algorithm's Pareto front of claimed steps and claimed blocks.
-    ///
-    /// # Errors
-    /// No setting applies.
-    fn new(
-        algorithm: &dyn Algorithm,
-        pricing: &Pricing<'_>,
-        given: &Parameters,
-        is_asked: bool,
-    ) -> Result<Self, NotApplicable> {
-        let (request, machine) = (pricing.exchange.request(), pricing.exchange.machine());
-        let (fewer, own) = request.fewer_ports(algorithm.info(), given)?;
-        let ports = given.iter().filter(|(name, _)| FEWER_PORTS.contains(&name.as_str()));
-        let ports: Parameters = ports.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let mut settings = match fewer.candidates(algorithm) {
-            Err(NotApplicable::Unranked { .. }) if is_asked => Vec::new(),
-            candidates => candidates?,
-        };
-        settings.retain(|setting| agrees(algorithm.info(), setting, &own));
-        settings.iter_mut().for_each(|setting| setting.extend(ports.clone()));
-        let solve = |setting: &Parameters| request.solve(algorithm, setting);
-        let solved: Vec<_> = settings.par_iter().map(|setting| solve(setting).ok()).collect();
-        let (mut solutions, mut refused) = (Vec::new(), Vec::new());
-        for (setting, solution) in settings.iter().zip(solved) {
-            match solution {
-                Some(solution) => solutions.push(solution),
-                None => refused.push(setting.clone()),
-            }
-        }
-        if solutions.is_empty() {
-            solutions.push(solve(settings.first().unwrap_or(given))?);
-        }
-        let work =
-            |schedule: &Schedule| counting_work(schedule, machine, None).min(WORK_PER_SETTING);
-        let open = solutions.iter().filter(|solution| pricing.exactly(&solution.claims).is_none());
-        let mut left = Vec::new();
-        if open.map(|solution| work(&solution.schedule)).sum::<u128>() > WORK_PER_ALGORITHM {
-            solutions.sort_by_key(|solution| (solution.claims.steps, solution.claims.bytes));
-            let mut least = u128::MAX;
-            (solutions, left) = solutions.into_iter().partition(|solution| {
-                let better = solution.claims.bytes < least;
-                least = least.min(solution.claims.bytes);
-                better
-            });
-        }
-        let (priced, settings) = (solutions.len(), solutions.len() + left.len());
-        let name = algorithm.info().name.clone().into_owned();
-        let partly_priced =
-            (priced < settings).then_some(PartlyPriced { algorithm: name, priced, settings });
-        let most = WORK_PER_SETTING.min(WORK_PER_ALGORITHM / priced.max(1) as u128);
-        let mut candidates: Vec<Candidate> = (solutions.par_iter())
-            .map(|solution| Candidate::new(solution, pricing.price(solution, most), pricing))
-            .collect();
-        candidates.extend(left.iter().map(|solution| Candidate {
-            left: true,
-            ..Candidate::new(solution, pricing.claimed(&solution.claims), pricing)
-        }));
-        Ok(Self { refused, partly_priced, candidates })
-    }
 }

@@ -118,7 +118,8 @@ impl Selection {
 /// Ranks the settings that apply to blocks of equal sizes.
 pub(crate) fn select(exchange: &Exchange<'_>) -> Selection {
     let reference = exchange.at_reference();
-    let mut pool = Pool::new(&reference, &[]).expect("bug: no algorithm is asked for");
+    let mut pool = Pool::new(&reference, &[], &[exchange.problem().block_bytes])
+        .expect("bug: no algorithm is asked for");
     let bound = exchange.bounds();
     let found = pool.at(exchange.problem().block_bytes);
     let fastest = pool.fastest();
@@ -166,7 +167,7 @@ fn listed(found: Vec<Found>, fastest: &[Winner]) -> Vec<Found> {
         let wins = |one: &Winner| one.asked == found.asked && one.parameters == found.parameters;
         if !is_exact && time < best
             || is_exact && found.fewer && time <= of_all && of_all < own
-            || !found.fewer && (is_exact || !found.left)
+            || !found.fewer && (is_exact || !found.beaten)
             || fastest.iter().any(wins)
         {
             listed.push(found);

@@ -81,7 +81,7 @@ impl Exchange<'_> {
     ) -> Result<Sweep, Error> {
         let largest = *block_sizes.last().expect("a sweep without block sizes");
         let reference = self.at_reference();
-        let mut pool = self.pool(&reference, asked)?;
+        let mut pool = self.pool(&reference, asked, block_sizes)?;
         let bounds: Vec<_> = block_sizes.iter().map(|&bytes| self.sized(bytes).bounds()).collect();
         let mut points: Vec<Vec<Choice>> = vec![Vec::new(); pool.asked.len()];
         let (mut undecided, mut rejected) = (Vec::new(), std::mem::take(&mut pool.rejected));
@@ -147,11 +147,12 @@ impl Exchange<'_> {
         &self,
         reference: &'x Exchange<'x>,
         asked: &[(String, Parameters)],
+        block_sizes: &[u64],
     ) -> Result<Pool<'x>, Error> {
         let find =
             |(name, given): &(String, Parameters)| Ok((reference.find(name)?, given.clone()));
         let asked = asked.iter().map(find).collect::<Result<Vec<_>, Error>>()?;
-        Pool::new(reference, &asked).map_err(|(name, reason)| refused(&name, reason))
+        Pool::new(reference, &asked, block_sizes).map_err(|(name, reason)| refused(&name, reason))
     }
 }
 

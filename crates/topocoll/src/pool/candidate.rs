@@ -1,0 +1,169 @@
+//! The candidates of one algorithm: each solved once, with its price or a floor.
+
+use rayon::prelude::*;
+use topocoll_algorithms::{Algorithm, Claims, FEWER_PORTS, NotApplicable, Solution};
+use topocoll_analysis::counting_work;
+use topocoll_schedule::{Parameters, Schedule, Step};
+use topocoll_topology::Rank;
+
+use super::WORK_PER_SETTING;
+use crate::PartlyPriced;
+use crate::exchange::agrees;
+use crate::price::{Price, Pricing};
+
+/// The most segments for pricing all settings of an algorithm.
+const WORK_PER_ALGORITHM: u128 = 1 << 23;
+
+pub(super) struct Candidate {
+    /// The place of its algorithm.
+    pub(super) asked: usize,
+    pub(super) parameters: Parameters,
+    pub(super) claims: Claims,
+    /// At the reference size; a floor is a line too.
+    pub(super) price: Price,
+    /// The schedule, unless the claims give the price.
+    pub(super) schedule: Option<Schedule>,
+    /// Its exact price where it was counted for one block size.
+    pub(super) counted: Option<Price>,
+    /// Whether it moves whole blocks.
+    pub(super) whole: bool,
+    /// Whether another setting of its algorithm claims no more steps and bytes.
+    pub(super) beaten: bool,
+    /// Whether it leaves ports unused.
+    pub(super) fewer: bool,
+    /// The least block size that it accepts.
+    pub(super) least: Option<u64>,
+}
+
+impl Candidate {
+    pub(super) fn new(solution: &Solution, price: Price, pricing: &Pricing<'_>) -> Self {
+        let block_bytes = u128::from(pricing.exchange.problem().block_bytes);
+        let whole =
+            solution.schedule.rule().cuts().is_empty() && solution.claims.bytes % block_bytes == 0;
+        let claimed = pricing.exactly(&solution.claims).is_some();
+        Self {
+            asked: 0,
+            parameters: solution.schedule.origin.parameters.clone(),
+            claims: solution.claims,
+            price,
+            schedule: (!claimed).then(|| solution.schedule.clone()),
+            counted: None,
+            whole,
+            beaten: false,
+            fewer: false,
+            least: whole.then_some(1),
+        }
+    }
+
+    /// Whether its claims, which give the price, are those of another candidate of its algorithm, or its
+    /// schedule is another one's.
+    pub(super) fn costs_as_much_as(&self, other: &Self) -> bool {
+        self.claims == other.claims
+            && match (&self.schedule, &other.schedule) {
+                (None, None) => true,
+                (Some(own), Some(other)) => sends_alike(own, other),
+                _ => false,
+            }
+    }
+}
+
+/// Whether ranks do the same in two schedules of one machine, as far as the first steps of the first ranks show.
+fn sends_alike(one: &Schedule, other: &Schedule) -> bool {
+    /// The most steps, and the most ranks, that are looked at.
+    const SOME: u32 = 32;
+    let (steps, ranks) = (one.rule().steps(), one.problem.ranks);
+    let (mut does, mut others) = (Step::default(), Step::default());
+    let mut alike = |rank: Rank, step: u32| {
+        one.rule().step(rank, step, &mut does);
+        other.rule().step(rank, step, &mut others);
+        does == others
+    };
+    let mut alike = |step: u32| (0..ranks.min(SOME)).all(|rank| alike(Rank(rank), step));
+    steps == other.rule().steps() && (0..steps.min(SOME)).all(&mut alike)
+}
+
+/// The solved candidates of an algorithm.
+pub(super) struct Solved {
+    pub(super) refused: Vec<Parameters>,
+    pub(super) partly_priced: Option<PartlyPriced>,
+    pub(super) candidates: Vec<Candidate>,
+}
+
+impl Solved {
+    /// Solves the candidates of an algorithm that agree with what is given, or only this if none agrees.
+    /// An algorithm that is not asked for by name may be left out of the ranking.
+    ///
+    /// If counting all settings without an exact price by claims takes too long, it counts only those on
+    /// the algorithm's Pareto front of claimed steps and claimed blocks.
+    ///
+    /// # Errors
+    /// No setting applies.
+    pub(super) fn new(
+        algorithm: &dyn Algorithm,
+        pricing: &Pricing<'_>,
+        (given, is_asked): (&Parameters, bool),
+        block_sizes: &[u64],
+    ) -> Result<Self, NotApplicable> {
+        let (request, machine) = (pricing.exchange.request(), pricing.exchange.machine());
+        let (fewer, own) = request.fewer_ports(algorithm.info(), given)?;
+        let ports = given.iter().filter(|(name, _)| FEWER_PORTS.contains(&name.as_str()));
+        let ports: Parameters = ports.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut settings = match fewer.candidates(algorithm) {
+            Err(NotApplicable::Unranked { .. }) if is_asked => Vec::new(),
+            candidates => candidates?,
+        };
+        settings.retain(|setting| agrees(algorithm.info(), setting, &own));
+        settings.iter_mut().for_each(|setting| setting.extend(ports.clone()));
+        let solve = |setting: &Parameters| request.solve(algorithm, setting);
+        let solved: Vec<_> = settings.par_iter().map(|setting| solve(setting).ok()).collect();
+        let (mut solutions, mut refused) = (Vec::new(), Vec::new());
+        for (setting, solution) in settings.iter().zip(solved) {
+            match solution {
+                Some(solution) => solutions.push(solution),
+                None => refused.push(setting.clone()),
+            }
+        }
+        if solutions.is_empty() {
+            let setting = settings.first().unwrap_or(given);
+            match solve(setting) {
+                Ok(solution) => solutions.push(solution),
+                Err(reason) => {
+                    // A schedule from a file may take the one size that it was written for.
+                    let takes = |&bytes: &u64| {
+                        pricing.exchange.sized(bytes).request().solve(algorithm, setting).is_ok()
+                    };
+                    if !block_sizes.iter().any(takes) {
+                        return Err(reason);
+                    }
+                    refused = vec![setting.clone()];
+                }
+            }
+        }
+        let work =
+            |schedule: &Schedule| counting_work(schedule, machine, None).min(WORK_PER_SETTING);
+        let open = solutions.iter().filter(|solution| pricing.exactly(&solution.claims).is_none());
+        let mut left = Vec::new();
+        if open.map(|solution| work(&solution.schedule)).sum::<u128>() > WORK_PER_ALGORITHM {
+            solutions.sort_by_key(|solution| (solution.claims.steps, solution.claims.bytes));
+            let mut least = u128::MAX;
+            (solutions, left) = solutions.into_iter().partition(|solution| {
+                let better = solution.claims.bytes < least;
+                least = least.min(solution.claims.bytes);
+                better
+            });
+        }
+        let (priced, settings) = (solutions.len(), solutions.len() + left.len());
+        let name = algorithm.info().name.clone().into_owned();
+        let partly_priced =
+            (priced < settings).then_some(PartlyPriced { algorithm: name, priced, settings });
+        let most = WORK_PER_SETTING.min(WORK_PER_ALGORITHM / priced.max(1) as u128);
+        let mut candidates: Vec<Candidate> = (solutions.par_iter())
+            .map(|solution| Candidate::new(solution, pricing.price(solution, most), pricing))
+            .collect();
+        candidates.extend(left.iter().map(|solution| Candidate {
+            beaten: true,
+            ..Candidate::new(solution, pricing.claimed(&solution.claims), pricing)
+        }));
+        Ok(Self { refused, partly_priced, candidates })
+    }
+}
