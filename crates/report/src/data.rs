@@ -49,6 +49,8 @@ pub(crate) struct Data {
     timing: Vec<[String; 2]>,
     sources: Vec<(String, String)>,
     reason: String,
+    /// Choices that may be faster than the first of the ranking.
+    undecided: usize,
     /// The schedule that the page is about, unless it is the best.
     #[serde(skip_serializing_if = "Option::is_none")]
     asked: Option<Ranked>,
@@ -163,7 +165,12 @@ pub(crate) fn gather(
     done: &dyn Fn(),
 ) -> Result<Data, Error> {
     let (machine, problem) = (exchange.machine(), exchange.problem());
-    let selection = exchange.select()?;
+    let mut selection = exchange.select()?;
+    let (reason, undecided) = (reason(&selection, in_full), selection.undecided().len());
+    // The best comes before those that may be faster.
+    if undecided < selection.choices.len() {
+        selection.choices[..=undecided].rotate_right(1);
+    }
     let sizes: Vec<u64> = (0..=DOUBLINGS).map(|i| 1 << i).collect();
     done();
     let swept = exchange.sweep(&sizes, &[])?;
@@ -201,7 +208,8 @@ pub(crate) fn gather(
         block_bytes: problem.block_bytes,
         timing: timing(machine),
         sources: machine.sources.clone(),
-        reason: reason(&selection, in_full),
+        reason,
+        undecided,
         asked: wanted,
         model: asked.model.map(|(model, _)| Simulator {
             name: model.name,

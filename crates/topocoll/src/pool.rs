@@ -122,7 +122,7 @@ impl<'x> Pool<'x> {
                 Err(reason) => return Err((name.into_owned(), reason)),
             }
         }
-        pool.mark_split_algorithms();
+        pool.mark_solved_again();
         pool.decide();
         if asked.is_empty() {
             pool.try_fewer_ports();
@@ -189,15 +189,13 @@ impl<'x> Pool<'x> {
 
     /// Marks all settings of an algorithm of which one splits blocks, because they may refuse some sizes, and
     /// those of a caller's algorithms, whose schedules may depend on the size: they are solved again at each.
-    fn mark_split_algorithms(&mut self) {
+    fn mark_solved_again(&mut self) {
         let standard = Catalogue::standard();
         let is_own = |asked: &Asked<'_>| standard.find(&asked.algorithm.info().name).is_err();
-        let mut splits: Vec<bool> = self.asked.iter().map(is_own).collect();
-        self.candidates.iter().for_each(|candidate| splits[candidate.asked] |= !candidate.whole);
-        for candidate in self.candidates.iter_mut().filter(|candidate| splits[candidate.asked]) {
-            if std::mem::replace(&mut candidate.whole, false) {
-                candidate.least = None;
-            }
+        let mut again: Vec<bool> = self.asked.iter().map(is_own).collect();
+        self.candidates.iter().for_each(|candidate| again[candidate.asked] |= !candidate.whole);
+        for candidate in self.candidates.iter_mut().filter(|candidate| again[candidate.asked]) {
+            candidate.again = true;
         }
     }
 
@@ -223,7 +221,7 @@ impl<'x> Pool<'x> {
         };
         let known = self.candidates.par_iter().enumerate().filter_map(|(place, candidate)| {
             let Candidate { asked, parameters, .. } = candidate;
-            if !candidate.whole {
+            if candidate.again {
                 return Some(found(Some(place), *asked, solve(*asked, parameters)?));
             }
             if checked {
@@ -338,7 +336,7 @@ impl<'x> Pool<'x> {
             let lowest = envelope(&lines);
             let unchecked = lowest.iter().map(|one| places[one.line]).find(|&place| {
                 let candidate = &self.candidates[place];
-                !candidate.whole && candidate.least.is_none()
+                candidate.again && candidate.least.is_none()
             });
             match unchecked {
                 Some(place) => self.candidates[place].least = Some(self.least_accepted(place)),

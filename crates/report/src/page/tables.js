@@ -18,7 +18,8 @@ function head(place, data) {
   const operation = data.operation === 'alltoall' ? 'All-to-all' : 'All-gather';
   const strong = (text) => html('strong', {}, text);
   const than = sum(entry.seconds) / sum(best.seconds);
-  const asked = data.asked === undefined ? ['The fastest is ', strong(best.algorithm), ': ', strong(timeOf(best)), '.']
+  const undecided = ['Undecided: ', strong(best.algorithm), ' takes ', strong(timeOf(best)), `; ${many(data.undecided, 'choice')} may be faster.`];
+  const asked = data.asked === undefined ? data.undecided > 0 ? undecided : ['The fastest is ', strong(best.algorithm), ': ', strong(timeOf(best)), '.']
     : ['You asked for ', strong(entry.algorithm), ': ', strong(timeOf(entry)), ', ',
       ...(isBest ? [strong('the fastest'), '.'] : [strong(`${times(than)} the time of the fastest`), `, ${named(best.algorithm, best.setting)} with `, html('span', { class: 'whole' }, timeOf(best)), '.'])];
   const simulated = data.model === undefined ? []
@@ -29,7 +30,7 @@ function head(place, data) {
     html('h1', {}, `${operation} on ${data.machine}`),
     html('p', { class: 'lead' }, [
       ...(data.machine === data.topology || data.machine.startsWith(`${data.topology} of `) ? [] : [data.topology]),
-      many(data.ranks, 'rank'), ...data.particulars, many(data.ports, 'port'), `blocks of ${bytes(data.block_bytes)}`, `timing ${data.timing[0][1]}`].join('; ')),
+      many(data.ranks, 'rank'), ...data.particulars, data.node_ports === undefined ? many(data.ports, 'port') : `${many(data.ports, 'port')} a rank and ${data.node_ports} a node`, `blocks of ${bytes(data.block_bytes)}`, `timing ${data.timing[0][1]}`].join('; ')),
     html('p', { class: 'hero' }, ...asked),
     ...simulated,
     html('dl', { class: 'tiles' },

@@ -27,11 +27,13 @@ pub(super) struct Candidate {
     pub(super) counted: Option<Price>,
     /// Whether it moves whole blocks.
     pub(super) whole: bool,
+    /// Whether it is solved again at each block size.
+    pub(super) again: bool,
     /// Whether another setting of its algorithm claims no more steps and bytes.
     pub(super) beaten: bool,
     /// Whether it leaves ports unused.
     pub(super) fewer: bool,
-    /// The least block size that it accepts.
+    /// The least block size that it accepts, if it was looked for.
     pub(super) least: Option<u64>,
 }
 
@@ -49,9 +51,10 @@ impl Candidate {
             schedule: (!claimed).then(|| solution.schedule.clone()),
             counted: None,
             whole,
+            again: false,
             beaten: false,
             fewer: false,
-            least: whole.then_some(1),
+            least: None,
         }
     }
 

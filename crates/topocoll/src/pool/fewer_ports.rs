@@ -83,7 +83,7 @@ impl Pool<'_> {
             })
             .collect();
         self.candidates.extend(new.into_iter().flatten());
-        self.mark_split_algorithms();
+        self.mark_solved_again();
     }
 }
 
