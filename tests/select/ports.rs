@@ -5,7 +5,10 @@ use std::path::Path;
 use common::{choice_of, exchange, problem, reach, select, sweep, with_ports};
 use rayon::prelude::*;
 use topocoll::units::parse_ports;
-use topocoll::{Collective, Machine, Method, Ports, Priced, Setting, count, machine, verify};
+use topocoll::{
+    Collective, Demand, Machine, Method, Ports, Priced, Rank, Setting, Subset, count, machine,
+    verify,
+};
 
 const MEMORY: u128 = 1 << 30;
 const OPERATIONS: [Collective; 2] = [Collective::AllToAll, Collective::AllGather];
@@ -64,6 +67,42 @@ fn more_ports_are_never_slower() {
             let rounded = if operation == Collective::AllGather { 4e-9 } else { 0.0 };
             let most = before * (1.0 + 1e-9) + rounded;
             assert!(time <= most, "{place}: {time}, with fewer {before}");
+            before = time;
+        }
+    });
+}
+
+/// The same among some of the ranks, and for blocks of drawn sizes.
+#[test]
+fn more_ports_are_never_slower_for_subsets_and_demands() {
+    (0..reach(16, 300)).into_par_iter().for_each(|seed| {
+        let mut random = fastrand::Rng::with_seed(5000 + seed);
+        let (machine, most) = drawn(&mut random, 20);
+        let bytes = 1 << random.u32(6..18);
+        let mut ranks: Vec<Rank> = (0..machine.ranks()).map(Rank).collect();
+        while ranks.len() > 2 && random.u32(..4) > 0 {
+            ranks.remove(random.usize(..ranks.len()));
+        }
+        let subset = Subset::new(&ranks, machine.ranks()).unwrap();
+        let law = ["uniform:1", "sparse:3", "power-law:2", "experts:4"][random.usize(..4)];
+        let by_demand = random.bool();
+        let mut before = f64::INFINITY;
+        for ports in 1..=most {
+            let mut machine = machine.clone();
+            machine.set_ports(ports);
+            let problem = problem(&machine, Collective::AllToAll, bytes);
+            let demand = Demand::drawn(&problem, law.parse().unwrap()).unwrap();
+            let exchange = exchange(&machine, &problem);
+            let exchange = match by_demand {
+                true => exchange.demand(&demand).unwrap(),
+                false => exchange.subset(&subset).unwrap(),
+            };
+            let time = exchange.select().unwrap().best().unwrap().price.time.total();
+            let place = format!(
+                "{bytes} B, {law} {by_demand}, {ranks:?} of {}, {ports} ports",
+                machine.name
+            );
+            assert!(time <= before * (1.0 + 1e-9), "{place}: {time}, with fewer {before}");
             before = time;
         }
     });

@@ -233,11 +233,11 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
         Some((line, _)) if machine.nodes.is_none() => {
             return Err(line.is("only nodes of several ranks have ports of their own"));
         }
-        Some((line, text)) => line.number(text)?,
+        Some((line, text)) => match line.number(text)? {
+            0 => return Err(line.is("there is at least one port")),
+            node_ports => node_ports,
+        },
     };
-    if node_ports == 0 {
-        return Err(line.is("there is at least one port"));
-    }
     let (line, text) = lines.next("block", "the bytes of a block are to be listed here")?;
     let block: u64 = line.number(text)?;
     let (_, text) = lines.next("algorithm", "the algorithm is to be named here")?;

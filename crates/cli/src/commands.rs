@@ -32,11 +32,14 @@ pub(crate) use request::ALL_TO_ALL;
 pub(crate) use select::ranked;
 pub(crate) use topocoll_report::words::in_full;
 
+use std::path::PathBuf;
+
 use topocoll::Catalogue;
 use topocoll::text::printable;
 
 use crate::Outcome;
 use crate::args::Command;
+use crate::error::say;
 
 /// What a step with more messages than ports is charged.
 const IN_TURN: &str =
@@ -60,6 +63,15 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
         Command::Tune(args) => tune::run(args),
         Command::Completions(args) => help::completions(args.shell),
         Command::Man(args) => help::pages(&args.out),
+    }
+}
+
+/// Says which of the given schedules do not apply.
+fn say_refused(files: &[PathBuf], rejected: &[topocoll::Rejected]) {
+    for name in files.iter().map(|path| printable(&path.to_string_lossy())) {
+        if let Some(rejected) = rejected.iter().find(|rejected| rejected.algorithm == name) {
+            say(&format!("note: {name} does not apply: {}", rejected.reason));
+        }
     }
 }
 

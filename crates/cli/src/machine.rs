@@ -69,13 +69,19 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
 /// Says which of the given numbers of ports are more than a rank or a node can use.
 fn say_reduced(machine: &Machine, given: Ports) {
     let (granted, others) = (machine.ports, machine.ranks() - 1);
-    let single = !matches!(machine.topology.shape(), Shape::Clustered(_));
+    let single = match machine.topology.shape() {
+        Shape::Clustered(nodes) => nodes.largest() == 1,
+        _ => true,
+    };
+    let alone = machine.topology.nodes() == 1;
     let less = |given: u32, granted: u32| granted < given && given != u32::MAX;
     let mut why = Vec::new();
     if given.rank > others && given.rank != u32::MAX {
         why.push(format!("a rank has {others} peer{}", if others == 1 { "" } else { "s" }));
     }
-    if single && given.rank != given.node {
+    if alone && given.rank != given.node {
+        why.push("there are no other nodes".to_owned());
+    } else if single && given.rank != given.node {
         why.push("a node has one rank".to_owned());
     } else if !single && less(given.node, granted.node) && granted.node != granted.rank {
         why.push(format!("a node has {} messages for other nodes", granted.node));

@@ -7,7 +7,7 @@ use topocoll_analysis::{
     counting_work, verify_watched,
 };
 use topocoll_schedule::{Collective, Demand, Parameters, Problem, Schedule};
-use topocoll_topology::{Machine, Rank, Subset};
+use topocoll_topology::{Machine, Ports, Rank, Shape, Subset};
 
 use crate::pool::Pool;
 use crate::price::{Price, Pricing, least};
@@ -387,6 +387,18 @@ impl<'m> Exchange<'m> {
             (Some((subset, _)), None) => best_bounds_of_subset(&self.problem, self.machine, subset),
             _ => best_bounds(&self.problem, self.machine(), self.demand),
         }
+    }
+
+    /// Whether nodes hold several ranks, so that they have ports of their own.
+    pub(crate) fn has_nodes(&self) -> bool {
+        matches!(self.machine().topology.shape(), Shape::Clustered(_))
+    }
+
+    /// The same with fewer ports.
+    pub(crate) fn with_ports(&self, ports: Ports) -> Self {
+        let mut other = self.clone();
+        (other.problem.ports, other.problem.node_ports) = (ports.rank, ports.node);
+        other
     }
 
     /// The lower bounds of a problem of the machine's ranks.

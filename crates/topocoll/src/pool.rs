@@ -12,7 +12,7 @@
 //! as far as a small part of the budget is enough to count them.
 
 mod candidate;
-mod fewer_ports;
+pub(crate) mod fewer_ports;
 
 use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, Catalogue, NotApplicable, Solution};

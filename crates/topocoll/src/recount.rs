@@ -1,10 +1,11 @@
 //! Rankings with every choice counted: for a subset of the ranks, and for a demand matrix.
 
-use topocoll_algorithms::Algorithm;
+use topocoll_algorithms::{Algorithm, FEWER_PORTS};
 use topocoll_analysis::counting_work;
-use topocoll_schedule::Schedule;
+use topocoll_schedule::{Parameters, Schedule};
 
 use crate::exchange::refused;
+use crate::pool::fewer_ports::{fewer_of_both, limit};
 use crate::price::Price;
 use crate::select::{Choice, Selection, ranked, reject};
 use crate::{Error, Exchange, PartlyPriced, Rejected};
@@ -12,58 +13,107 @@ use crate::{Error, Exchange, PartlyPriced, Rejected};
 /// The most slots for counting the settings of an algorithm: a second or two.
 const WORK_PER_ALGORITHM: u128 = 1 << 24;
 
+/// The most slots for counting schedules for fewer ports.
+const WORK_FOR_FEWER_PORTS: u128 = 1 << 24;
+/// The most ranks among which schedules for fewer ports are tried.
+const FEWER_PORTS_UP_TO: u32 = 512;
+
+/// What was counted, and what was not.
+#[derive(Default)]
+struct Counted {
+    choices: Vec<Choice>,
+    rejected: Vec<Rejected>,
+    partly_priced: Vec<PartlyPriced>,
+    refusals: Vec<Rejected>,
+}
+
 /// Counts the choices for equal blocks on the machine that the ranks form, and those of algorithms
-/// whose schedules depend on the sizes. If an algorithm has too many choices, counts a sample that
-/// is evenly spread by steps and includes both ends.
+/// whose schedules depend on the sizes, and then the same for fewer ports. If an algorithm has too many
+/// choices, counts a sample that is evenly spread by steps and includes both ends.
 pub(crate) fn select(exchange: &Exchange<'_>) -> Result<Selection, Error> {
     let own = exchange.own();
-    let equal = crate::select::select(&own.without_demand());
-    let (mut choices, mut rejected) = (equal.choices, equal.rejected);
-    let (mut partly_priced, mut refusals) = (equal.partly_priced, Vec::new());
-    if exchange.sizes().is_some() {
-        choices = spread(&own, choices, &mut partly_priced);
-    }
-    let mut counted = Vec::new();
-    for choice in choices {
-        let request = own.request();
-        let algorithm = own.find(&choice.algorithm)?;
-        let solution = request.solve(algorithm, &choice.parameters);
-        let solution = solution.map_err(|reason| refused(&choice.algorithm, reason))?;
-        match price(exchange, &solution.schedule) {
-            Ok(price) => counted.push(Choice { price, ..choice }),
-            Err(reason) => refusals.push(Rejected::new(&choice.algorithm, &reason)),
+    let mut left = u128::MAX;
+    let Counted { mut choices, mut rejected, partly_priced, refusals } =
+        counted(exchange, &own, &Parameters::new(), &mut left)?;
+    let of_all = choices.len();
+    if own.problem().ranks <= FEWER_PORTS_UP_TO {
+        left = WORK_FOR_FEWER_PORTS;
+        for ports in fewer_of_both(own.problem().both_ports()) {
+            let limit = limit(ports, own.has_nodes());
+            choices.extend(counted(exchange, &own.with_ports(ports), &limit, &mut left)?.choices);
         }
     }
+    // Of those for fewer ports, the ones that are faster than all before them.
+    for choice in choices.split_off(of_all) {
+        let time = |choice: &Choice| choice.price.time.total();
+        let alike = |other: &&Choice| other.algorithm == choice.algorithm;
+        let best = choices.iter().filter(alike).map(time).fold(f64::INFINITY, f64::min);
+        if time(&choice) < best {
+            choices.push(choice);
+        }
+    }
+    reject(&mut rejected, refusals, &choices);
+    let bound = exchange.bounds();
+    let choices = ranked(choices, &bound, &[]);
+    Ok(Selection { choices, rejected, partly_priced, ..Selection::nothing(bound) })
+}
+
+/// Counts the choices of an exchange with `limited` ports, as far as the work that is left.
+fn counted(
+    exchange: &Exchange<'_>,
+    limited: &Exchange<'_>,
+    limit: &Parameters,
+    left: &mut u128,
+) -> Result<Counted, Error> {
+    let own = exchange.own();
+    let equal = crate::select::select(&limited.without_demand());
+    let mut out = Counted {
+        rejected: equal.rejected,
+        partly_priced: equal.partly_priced,
+        ..Counted::default()
+    };
+    let mut choices = equal.choices;
+    let limits =
+        |choice: &Choice| FEWER_PORTS.iter().any(|ports| choice.parameters.contains_key(*ports));
+    choices.retain(|choice| !limits(choice));
+    if exchange.sizes().is_some() {
+        choices = spread(limited, choices, &mut out.partly_priced);
+    }
+    let mut settings: Vec<(String, Parameters)> =
+        choices.into_iter().map(|choice| (choice.algorithm, choice.parameters)).collect();
     let by_demand =
         |algorithm: &&dyn Algorithm| exchange.sizes().is_some() && algorithm.info().by_demand;
     for algorithm in own.algorithms().filter(by_demand) {
         let name = &algorithm.info().name;
-        rejected.retain(|rejected| rejected.algorithm != **name);
-        if let Err(reason) = own.check_solving(algorithm) {
-            refusals.push(Rejected::new(name, &reason));
-            continue;
-        }
-        let request = own.request();
-        let settings = match request.candidates(algorithm) {
-            Ok(settings) => settings,
-            Err(reason) => {
-                refusals.push(Rejected::new(name, &reason));
-                continue;
+        out.rejected.retain(|rejected| rejected.algorithm != **name);
+        let refusal = |reason: &dyn std::fmt::Display| Rejected::new(name, &reason.to_string());
+        let solvable = own.check_solving(algorithm).map_err(|reason| refusal(&reason));
+        let found = solvable.and_then(|()| {
+            limited.request().candidates(algorithm).map_err(|reason| refusal(&reason))
+        });
+        match found {
+            Ok(found) => {
+                settings.extend(found.into_iter().map(|one| (name.clone().into_owned(), one)));
             }
-        };
-        for setting in settings {
-            let solution = request.solve(algorithm, &setting);
-            let solution = solution.map_err(|reason| refused(name, reason));
-            match solution.and_then(|solution| price(exchange, &solution.schedule)) {
-                Ok(price) => counted.push(Choice::new(name, setting, price)),
-                Err(reason) => refusals.push(Rejected::new(name, &reason)),
-            }
+            Err(refused) => out.refusals.push(refused),
         }
     }
-    reject(&mut rejected, refusals, &counted);
-    let bound = exchange.bounds();
-    let choices = ranked(counted, &bound, &[]);
-    Ok(Selection { choices, rejected, partly_priced, ..Selection::nothing(bound) })
+    for (name, mut setting) in settings {
+        setting.extend(limit.clone());
+        let solution = own.request().solve(own.find(&name)?, &setting);
+        let priced = solution.map_err(|reason| refused(&name, reason)).and_then(|solution| {
+            let work = counting_work(&solution.schedule, own.machine(), exchange.sizes());
+            let fits = work <= *left;
+            *left -= if fits { work } else { 0 };
+            fits.then(|| price(exchange, &solution.schedule)).transpose()
+        });
+        match priced {
+            Ok(Some(price)) => out.choices.push(Choice::new(&name, setting, price)),
+            Ok(None) => {}
+            Err(reason) => out.refusals.push(Rejected::new(&name, &reason)),
+        }
+    }
+    Ok(out)
 }
 
 /// The price of a schedule, every step counted, unless it exceeds the ports of the whole machine.

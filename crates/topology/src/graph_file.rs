@@ -221,6 +221,14 @@ switch,spine,,
             ),
             ("bandwidth=capacity,switch=type:switch,ignore=weight", "a link has `delay`, `lanes`"),
             ("switch=kind", "node `h0` has `type`: it may have id, kind;"),
+            (
+                "bandwidth=capacity,latency=delay,count=lanes,switch=type:spine,ignore=weight",
+                "no node is a switch, of value `spine`",
+            ),
+            (
+                "bandwidth=capacity,latency=delay,count=lanes,switch=type:switch,ignore=weight,class=c",
+                "no node or link has `c`",
+            ),
         ] {
             let (_, message) = with(attributes).map(|graph| graph.short_form()).unwrap_err();
             assert!(message.contains(rule), "{attributes}: {message}");

@@ -276,14 +276,14 @@ impl Machine {
         let ranks = self.ranks();
         let rank = rank.min(ranks - 1).max(1);
         self.ports = match self.topology.shape() {
-            Shape::Clustered(clusters) if clusters.nodes() > 1 => {
+            Shape::Clustered(clusters) if clusters.nodes() > 1 && clusters.largest() > 1 => {
                 let outside =
                     |(.., size): (u32, u32, u32)| u64::from(size) * u64::from(ranks - size);
                 let most = clusters.groups().map(outside).max().unwrap_or(1);
                 let most = u32::try_from(most).unwrap_or(u32::MAX);
                 Ports { rank, node: node.min(most).max(1) }
             }
-            Shape::Clustered(_) => Ports::from(rank),
+            Shape::Clustered(clusters) if clusters.nodes() == 1 => Ports::from(rank),
             _ => Ports::from(rank.min(node).max(1)),
         };
     }

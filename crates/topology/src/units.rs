@@ -58,7 +58,9 @@ pub fn parse_ports(text: &str) -> Result<Ports, UnitError> {
 /// Reads a number of ports, or `all`.
 pub(crate) fn port_count(text: &str) -> Result<u32, UnitError> {
     match text.parse() {
-        Ok(0) => Err("a rank needs at least one port to send and receive".to_owned().into()),
+        Ok(0) => {
+            Err("a rank or node needs at least one port to send and receive".to_owned().into())
+        }
         Ok(ports) => Ok(ports),
         Err(_) if text == "all" => Ok(u32::MAX),
         Err(_) => Err(format!("not a whole number from 1 to {}, or all", u32::MAX).into()),

@@ -24,6 +24,21 @@ impl<'a> Names<'a> {
         named(&choice.algorithm, &self.setting(&choice.algorithm, &choice.parameters))
     }
 
+    /// The parameters of a choice but defaults: enough to make it again.
+    pub(super) fn complete(&self, algorithm: &str, parameters: &Parameters) -> Parameters {
+        let is_default = |(key, value): &(&String, &Setting)| {
+            let parameter = self.catalogue.parameter(algorithm, parameters, key);
+            parameter.is_some_and(|parameter| match parameter.domain {
+                Domain::Words([(word, _), ..]) if !parameter.by_cost => {
+                    **value == Setting::Text((*word).to_owned())
+                }
+                _ => false,
+            })
+        };
+        let parameters = parameters.iter().filter(|parameter| !is_default(parameter));
+        parameters.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
     /// The parameters of a choice that matter.
     pub(super) fn setting(&self, algorithm: &str, parameters: &Parameters) -> Parameters {
         let default = |key: &str| {

@@ -12,6 +12,7 @@ use topocoll_report::words::{in_full, reason};
 
 use self::answer::answer;
 use super::request;
+use super::say_refused;
 use super::whole::Whole;
 use super::within::{self, Left};
 use crate::demand::sizes;
@@ -126,6 +127,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         exchange = exchange.demand(&sizes.demand)?;
     }
     let selection = ranked(&exchange)?;
+    say_refused(&args.schedule, &selection.rejected);
     let mut report = report(&exchange, &selection);
     report.demand.clone_from(&args.demand);
     // These are bounds for equal blocks.

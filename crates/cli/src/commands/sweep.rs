@@ -11,6 +11,7 @@ use topocoll::{
 
 use super::heading::{about_sizes, assumed_by, title_of};
 use super::names::Names;
+use super::say_refused;
 use super::within::{self, Left};
 use super::{front, of_operation, refused, request};
 use crate::host::memory;
@@ -204,6 +205,7 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
         published: args.published.then(|| exchange.published(&sizes)),
         simulated: None,
     };
+    say_refused(&args.schedule, &found.sweep.rejected);
     check_served(args, !found.sweep.lines.is_empty())?;
     if let Some(model) = model {
         found.simulated = Some(simulated(&exchange, &found.sweep, model)?);

@@ -130,12 +130,15 @@ impl Solved {
             let setting = settings.first().unwrap_or(given);
             match solve(setting) {
                 Ok(solution) => solutions.push(solution),
-                Err(reason) => {
+                Err(_) => {
                     // A schedule from a file may take the one size that it was written for.
-                    let takes = |&bytes: &u64| {
-                        pricing.exchange.sized(bytes).request().solve(algorithm, setting).is_ok()
+                    let at = |&bytes: &u64| {
+                        let sized = pricing.exchange.sized(bytes);
+                        sized.request().solve(algorithm, setting).map(|_| ())
                     };
-                    if !block_sizes.iter().any(takes) {
+                    if let Some(Err(reason)) =
+                        block_sizes.iter().map(at).reduce(|a, b| if a.is_ok() { a } else { b })
+                    {
                         return Err(reason);
                     }
                     refused = vec![setting.clone()];

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use topocoll_algorithms::FEWER_PORTS;
 use topocoll_schedule::{Parameters, Problem};
-use topocoll_topology::{Ports, Shape};
+use topocoll_topology::Ports;
 
 use super::Pool;
 use super::candidate::Candidate;
@@ -19,11 +19,11 @@ impl Pool<'_> {
     /// Adds the schedules for fewer ports, as far as their lower bound is below the least exact time at
     /// some block size.
     pub(super) fn try_fewer_ports(&mut self) {
-        let problem = *self.exchange().problem();
-        let several = matches!(self.exchange().machine().topology.shape(), Shape::Clustered(_));
+        let several = self.exchange().has_nodes();
+        let ports = self.exchange().problem().both_ports();
         let fewer = match several {
-            false => (1..problem.ports).rev().map(Ports::from).collect(),
-            true => fewer_of_both(problem.both_ports()),
+            false => (1..ports.rank).rev().map(Ports::from).collect(),
+            true => fewer_of_both(ports),
         };
         self.left = self.exchange().limits().work / PART_FOR_FEWER_PORTS;
         for ports in fewer {
@@ -59,11 +59,7 @@ impl Pool<'_> {
 
     /// Adds the candidates for these ports that differ from those of more ports.
     fn add_with(&mut self, ports: Ports, several: bool) {
-        let mut limit =
-            Parameters::from([(FEWER_PORTS[0].to_owned(), u64::from(ports.rank).into())]);
-        if several {
-            limit.insert(FEWER_PORTS[1].to_owned(), u64::from(ports.node).into());
-        }
+        let limit = limit(ports, several);
         let request = self.exchange().request();
         let new: Vec<Vec<Candidate>> = (self.asked.par_iter().enumerate())
             .map(|(place, asked)| {
@@ -87,9 +83,16 @@ impl Pool<'_> {
     }
 }
 
+/// The parameters of schedules for these ports.
+pub(crate) fn limit(ports: Ports, several: bool) -> Parameters {
+    let numbers = FEWER_PORTS.into_iter().zip([ports.rank, ports.node]);
+    let numbers = numbers.take(if several { 2 } else { 1 });
+    numbers.map(|(name, ports)| (name.to_owned(), u64::from(ports).into())).collect()
+}
+
 /// Fewer ports of a rank, of a node, and of both, where they are not the same: all numbers up to a few, and
 /// then powers of 2.
-fn fewer_of_both(ports: Ports) -> Vec<Ports> {
+pub(crate) fn fewer_of_both(ports: Ports) -> Vec<Ports> {
     let powers = (0..32).rev().map(|i| 1 << i).filter(|&power| FEW_PORTS < power);
     let numbers: Vec<u32> = powers.chain((1..=FEW_PORTS).rev()).collect();
     let Ports { rank, node } = ports;

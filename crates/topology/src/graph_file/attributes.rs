@@ -27,6 +27,11 @@ impl Attributes {
         self.names.iter().find(|(known, _)| known == own).map_or(own, |(_, name)| name)
     }
 
+    /// All names of the file.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|(_, name)| name.as_str())
+    }
+
     /// The value of the attribute of switches, where that is not `true`.
     pub(super) fn switch(&self) -> Option<&str> {
         self.switch.as_deref()

@@ -32,6 +32,7 @@ pub(super) fn read(text: &str, attributes: &Attributes) -> Result<Listing, Wrong
         (Some(_), Some(_)) => return Err((0, "both `links` and `edges`".to_owned())),
     };
     let directed = json.get("directed").map(|raw| parse(raw, Lines::of(text).line_of(raw)));
+    let mut unused = Unused::of(attributes, &json);
     let mut listing = Listing::new(!directed.transpose()?.unwrap_or(false));
     let mut lines = Lines::of(text);
     for raw in nodes {
@@ -44,6 +45,7 @@ pub(super) fn read(text: &str, attributes: &Attributes) -> Result<Listing, Wrong
             .check(&format!("node `{name}`"), node.keys(), &["id", "switch"])
             .map_err(wrong)?;
         let is_switch = is_switch(&node, attributes).map_err(wrong)?;
+        unused.see(&node, is_switch);
         listing.declare(&id.to_string(), &name, is_switch, line).map_err(wrong)?;
     }
     let mut lines = Lines::of(text);
@@ -61,6 +63,7 @@ pub(super) fn read(text: &str, attributes: &Attributes) -> Result<Listing, Wrong
         };
         let (from, to) = (end("source").map_err(wrong)?, end("target").map_err(wrong)?);
         attributes.check("a link", link.keys(), &known).map_err(wrong)?;
+        unused.see(&link, false);
         let texts = OF_LINKS.map(|own| value(&link, own, attributes.name(own)));
         let [class, bandwidth, latency, count] = texts;
         let (class, bandwidth) = (class.map_err(wrong)?, bandwidth.map_err(wrong)?);
@@ -73,7 +76,37 @@ pub(super) fn read(text: &str, attributes: &Attributes) -> Result<Listing, Wrong
         };
         listing.link(from, to, &values).map_err(wrong)?;
     }
+    unused.check().map_err(|message| (0, message))?;
     Ok(listing)
+}
+
+/// Names that `--attributes` gives, and nothing has.
+struct Unused<'a> {
+    names: Vec<&'a str>,
+    /// The value of a switch.
+    switch: Option<&'a str>,
+}
+
+impl<'a> Unused<'a> {
+    fn of(attributes: &'a Attributes, json: &BTreeMap<String, &RawValue>) -> Self {
+        let names = attributes.names().filter(|name| !json.contains_key(*name)).collect();
+        Self { names, switch: attributes.switch() }
+    }
+
+    fn see(&mut self, item: &Item, is_switch: bool) {
+        self.names.retain(|name| !item.contains_key(*name));
+        self.switch = self.switch.filter(|_| !is_switch);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        match (self.names.first(), self.switch) {
+            (None, None) => Ok(()),
+            (Some(name), _) => Err(format!("--attributes: no node or link has `{name}`")),
+            (None, Some(value)) => {
+                Err(format!("--attributes: no node is a switch, of value `{value}`"))
+            }
+        }
+    }
 }
 
 fn of<'v>(item: &'v Item, key: &str) -> Result<&'v Value, String> {

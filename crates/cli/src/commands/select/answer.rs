@@ -430,13 +430,19 @@ impl Told<'_> {
                 let (name, parameters) = (&crossover.algorithm, &crossover.parameters);
                 let name = match self.args.all {
                     true => render::named(name, parameters),
-                    false => render::named(name, &self.names.setting(name, parameters)),
+                    false => render::named(name, &self.names.complete(name, parameters)),
                 };
                 (crossover.block_bytes, crossover.to_bytes, name)
             });
             let by = if self.report.simulated.is_some() { " in the steps model" } else { "" };
             let parts = by_size(1, &parts.collect::<Vec<_>>());
             out += &format!("Fastest by block size{by}: {parts}.\n");
+            let splits = |name: &&String| crossovers.iter().any(|one| one.algorithm == **name);
+            for name in self.selection.split.iter().filter(splits) {
+                out += &format!(
+                    "{name} splits blocks: its sizes there are exact to the bytes of a part.\n"
+                );
+            }
         }
         for extremes in self.selection.extremes.iter().filter(|_| self.args.all) {
             out += &format!(
