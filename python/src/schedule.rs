@@ -393,8 +393,7 @@ pub(crate) fn read(
         let schedule = formats::read(&path, &target)
             .map_err(|e| format!("{}: {}", path.display(), Error::from(e)))?;
         let (ports, granted) = (schedule.problem.both_ports(), own.ports);
-        let exceeds = ports.rank > granted.rank || ports.node > granted.node;
-        if exceeds && !own.sources.is_empty() {
+        if !ports.within(granted) && !own.sources.is_empty() {
             return Err(format!("the schedule uses {ports} ports, and {} has {granted}", own.name));
         }
         Ok((schedule, ports))

@@ -12,6 +12,8 @@ use topocoll::{
     Solution, Time, Values, best_bounds, count, count_steps, machine,
 };
 
+use crate::sweep::near;
+
 fn of<'c>(choices: &'c [Choice], algorithm: &str, radix: u64) -> &'c Choice {
     let is = |choice: &&Choice| {
         choice.algorithm == algorithm
@@ -120,11 +122,6 @@ fn drawn(random: &mut fastrand::Rng) -> Machine {
     timing.barrier = Barrier { fixed: 3e-7 * random.f64(), per_doubling: 1e-7 };
     timing.gather = random.bool();
     machine
-}
-
-/// Equal but for rounding: prices are multiplied by block sizes.
-fn near(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
 }
 
 fn terms(time: Time) -> [f64; 5] {

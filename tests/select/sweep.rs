@@ -8,7 +8,8 @@ use topocoll::{
 
 const MEMORY: u128 = 1 << 30;
 
-fn near(a: f64, b: f64) -> bool {
+/// Equal but for rounding: prices are multiplied by block sizes.
+pub(crate) fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
 }
 

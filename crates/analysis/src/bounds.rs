@@ -453,8 +453,8 @@ fn loads(machine: &Machine, least: impl Fn(&[(u32, u32)]) -> f64) -> [f64; 2] {
     // Fractions are near the quotients of seconds.
     let exact = if in_seconds.iter().all(|of| *of == (1, 1)) { 1.0 } else { NEAR };
     let blocks = least(&relative);
-    let alike = if in_seconds == relative { blocks } else { least(&in_seconds) };
-    [blocks, alike * fastest * exact]
+    let in_fastest = if in_seconds == relative { blocks } else { least(&in_seconds) };
+    [blocks, in_fastest * fastest * exact]
 }
 
 /// What a bound keeps where fractions are near their values.

@@ -209,7 +209,6 @@ pub(crate) fn read_whole(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
 fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> anyhow::Result<()> {
     let Problem { operation, block_bytes, .. } = schedule.problem;
     let (ports, granted) = (schedule.problem.both_ports(), machine.ports);
-    let at_most = |a: Ports, b: Ports| a.rank <= b.rank && a.node <= b.node;
     if !schedule.rule().names_blocks() {
         anyhow::ensure!(
             options.op.is_none() && options.block.is_none(),
@@ -227,12 +226,12 @@ fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> an
         "the schedule has blocks of {block_bytes} bytes, not --block {block}"
     );
     anyhow::ensure!(
-        options.ports.is_none() || at_most(granted, ports),
+        options.ports.is_none() || granted.within(ports),
         "the schedule and its bounds are for --ports {ports}, not --ports {granted}"
     );
     let stated = options.ports.is_some() || !machine.sources.is_empty();
     anyhow::ensure!(
-        !stated || at_most(ports, granted),
+        !stated || ports.within(granted),
         "the schedule uses {ports} ports, and {} has {granted}",
         machine.name
     );

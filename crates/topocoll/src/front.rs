@@ -1,10 +1,10 @@
 //! Startups against volume: the Pareto front.
 
-use topocoll_algorithms::FEWER_PORTS;
 use topocoll_analysis::BestBounds;
 use topocoll_schedule::Parameters;
 
 use crate::exchange::Budget;
+use crate::pool::fewer_ports::is_limited;
 use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected};
 
 /// Settings that apply, by startups and volume: C1, and charged C2.
@@ -64,9 +64,7 @@ impl Exchange<'_> {
             Choice::new(name, found.parameters, found.price).over(&bound)
         });
         let (points, undecided, mut beaten) = split(choices.collect());
-        beaten.retain(|choice| {
-            FEWER_PORTS.iter().all(|ports| !choice.parameters.contains_key(*ports))
-        });
+        beaten.retain(|choice| !is_limited(&choice.parameters));
         let (partly_priced, rejected) = (pool.partly_priced(), pool.rejected);
         Ok(Front { points, undecided, beaten, rejected, partly_priced, bound })
     }

@@ -1,11 +1,11 @@
 //! Rankings with every choice counted: for a subset of the ranks, and for a demand matrix.
 
-use topocoll_algorithms::{Algorithm, FEWER_PORTS};
+use topocoll_algorithms::Algorithm;
 use topocoll_analysis::counting_work;
 use topocoll_schedule::{Parameters, Schedule};
 
 use crate::exchange::refused;
-use crate::pool::fewer_ports::{fewer_of_both, limit};
+use crate::pool::fewer_ports::{fewer_of_both, is_limited, limit};
 use crate::price::Price;
 use crate::select::{Choice, Selection, ranked, reject};
 use crate::{Error, Exchange, PartlyPriced, Rejected};
@@ -46,8 +46,8 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Result<Selection, Error> {
     // Of those for fewer ports, the ones that are faster than all before them.
     for choice in choices.split_off(of_all) {
         let time = |choice: &Choice| choice.price.time.total();
-        let alike = |other: &&Choice| other.algorithm == choice.algorithm;
-        let best = choices.iter().filter(alike).map(time).fold(f64::INFINITY, f64::min);
+        let own = choices.iter().filter(|other| other.algorithm == choice.algorithm);
+        let best = own.map(time).fold(f64::INFINITY, f64::min);
         if time(&choice) < best {
             choices.push(choice);
         }
@@ -73,9 +73,7 @@ fn counted(
         ..Counted::default()
     };
     let mut choices = equal.choices;
-    let limits =
-        |choice: &Choice| FEWER_PORTS.iter().any(|ports| choice.parameters.contains_key(*ports));
-    choices.retain(|choice| !limits(choice));
+    choices.retain(|choice| !is_limited(&choice.parameters));
     if exchange.sizes().is_some() {
         choices = spread(limited, choices, &mut out.partly_priced);
     }

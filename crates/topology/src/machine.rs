@@ -18,6 +18,12 @@ pub struct Ports {
 impl Ports {
     /// No limit: a rank and a node have a port for each of their messages.
     pub const ALL: Self = Self { rank: u32::MAX, node: u32::MAX };
+
+    /// Whether neither number is larger than the other's.
+    #[must_use]
+    pub fn within(self, other: Self) -> bool {
+        self.rank <= other.rank && self.node <= other.node
+    }
 }
 
 /// The same number for a rank and a node.

@@ -26,28 +26,24 @@ impl<'a> Names<'a> {
 
     /// The parameters of a choice but defaults: enough to make it again.
     pub(super) fn complete(&self, algorithm: &str, parameters: &Parameters) -> Parameters {
-        let is_default = |(key, value): &(&String, &Setting)| {
-            let parameter = self.catalogue.parameter(algorithm, parameters, key);
-            parameter.is_some_and(|parameter| match parameter.domain {
-                Domain::Words([(word, _), ..]) if !parameter.by_cost => {
-                    **value == Setting::Text((*word).to_owned())
-                }
-                _ => false,
-            })
-        };
-        let parameters = parameters.iter().filter(|parameter| !is_default(parameter));
-        parameters.map(|(key, value)| (key.clone(), value.clone())).collect()
+        let given = parameters.iter().filter(|(key, value)| {
+            let default = self.default(algorithm, parameters, key);
+            default.is_none_or(|word| **value != Setting::Text(word.to_owned()))
+        });
+        given.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    /// The word that a parameter of a choice has by default.
+    fn default(&self, algorithm: &str, parameters: &Parameters, key: &str) -> Option<&'static str> {
+        let parameter = self.catalogue.parameter(algorithm, parameters, key)?;
+        match parameter.domain {
+            Domain::Words([(word, _), ..]) if !parameter.by_cost => Some(*word),
+            _ => None,
+        }
     }
 
     /// The parameters of a choice that matter.
     pub(super) fn setting(&self, algorithm: &str, parameters: &Parameters) -> Parameters {
-        let default = |key: &str| {
-            let parameter = self.catalogue.parameter(algorithm, parameters, key)?;
-            match parameter.domain {
-                Domain::Words([(word, _), ..]) if !parameter.by_cost => Some(*word),
-                _ => None,
-            }
-        };
         let same = || self.choices.iter().filter(|(other, _)| *other == algorithm);
         let several = same().any(|(_, other)| *other != parameters);
         let shared =
@@ -56,7 +52,10 @@ impl<'a> Names<'a> {
             let parameter = self.catalogue.parameter(algorithm, parameters, key);
             parameter.is_some_and(|parameter| matches!(parameter.domain, Domain::Algorithm(_)))
         };
-        let matters = |(key, value): &(&String, &Setting)| match (default(key), value) {
+        let matters = |(key, value): &(&String, &Setting)| match (
+            self.default(algorithm, parameters, key),
+            value,
+        ) {
             _ if names(key) => true,
             (Some(default), value) => **value != Setting::Text(default.to_owned()),
             // One number by itself says more than the name of its algorithm.

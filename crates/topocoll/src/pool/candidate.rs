@@ -64,25 +64,25 @@ impl Candidate {
         self.claims == other.claims
             && match (&self.schedule, &other.schedule) {
                 (None, None) => true,
-                (Some(own), Some(other)) => sends_alike(own, other),
+                (Some(own), Some(other)) => does_the_same(own, other),
                 _ => false,
             }
     }
 }
 
 /// Whether ranks do the same in two schedules of one machine, as far as the first steps of the first ranks show.
-fn sends_alike(one: &Schedule, other: &Schedule) -> bool {
+fn does_the_same(one: &Schedule, other: &Schedule) -> bool {
     /// The most steps, and the most ranks, that are looked at.
     const SOME: u32 = 32;
     let (steps, ranks) = (one.rule().steps(), one.problem.ranks);
     let (mut does, mut others) = (Step::default(), Step::default());
-    let mut alike = |rank: Rank, step: u32| {
+    let mut same = |rank: Rank, step: u32| {
         one.rule().step(rank, step, &mut does);
         other.rule().step(rank, step, &mut others);
         does == others
     };
-    let mut alike = |step: u32| (0..ranks.min(SOME)).all(|rank| alike(Rank(rank), step));
-    steps == other.rule().steps() && (0..steps.min(SOME)).all(&mut alike)
+    let mut step_is_same = |step: u32| (0..ranks.min(SOME)).all(|rank| same(Rank(rank), step));
+    steps == other.rule().steps() && (0..steps.min(SOME)).all(&mut step_is_same)
 }
 
 /// The solved candidates of an algorithm.

@@ -83,6 +83,11 @@ impl Pool<'_> {
     }
 }
 
+/// Whether parameters are those of a schedule for fewer ports.
+pub(crate) fn is_limited(parameters: &Parameters) -> bool {
+    FEWER_PORTS.iter().any(|ports| parameters.contains_key(*ports))
+}
+
 /// The parameters of schedules for these ports.
 pub(crate) fn limit(ports: Ports, several: bool) -> Parameters {
     let numbers = FEWER_PORTS.into_iter().zip([ports.rank, ports.node]);
