@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand};
 use toml::{Table, Value};
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// The sources below a folder, with their numbers of lines.
-fn sources(folder: &Path, found: &mut BTreeMap<String, i64>) {
+pub(crate) fn sources(folder: &Path, found: &mut BTreeMap<String, i64>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

@@ -1,6 +1,10 @@
 //! Crates depend on each other along the arrows of ARCHITECTURE.md only.
 
+use std::collections::BTreeMap;
+
 use cargo_metadata::{DependencyKind, MetadataCommand};
+
+use crate::budget::{root, sources};
 
 /// Each crate of the workspace, and the crates that it may depend on.
 const ARROWS: [(&str, &[&str]); 15] = [
@@ -63,5 +67,18 @@ fn every_library_except_capi_and_mpi_forbids_unsafe_code() {
             let text = std::fs::read_to_string(&target.src_path).unwrap();
             assert!(text.contains("#![forbid(unsafe_code)]"), "{}", target.src_path);
         }
+    }
+}
+
+/// Work given to the threads of a parent process would wait for ever: `parallel` starts others.
+#[test]
+fn parallel_iterators_begin_in_one_place() {
+    let mut files = BTreeMap::new();
+    sources(&root().join("crates"), &mut files);
+    for name in files.keys().filter(|name| name.contains("/src/")) {
+        let text = std::fs::read_to_string(root().join(name)).unwrap();
+        let begins = [".par_", ".into_par_", "rayon::current_num", "rayon::join", "rayon::scope"];
+        let found = begins.iter().any(|begin| text.contains(begin));
+        assert_eq!(found, name.ends_with("topology/src/parallel.rs"), "{name}");
     }
 }

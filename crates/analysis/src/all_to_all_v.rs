@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::{Collective, Demand, Problem, Schedule, Step};
-use topocoll_topology::{Machine, Rank, Shape};
+use topocoll_topology::{Machine, Rank, Shape, parallel};
 
 use crate::bounds::startups;
 use crate::counts::{Reader, Sums, Weights};
@@ -59,7 +59,7 @@ pub(crate) fn count(
     reader.fits(memory)?;
     let slots = rule.slots() as usize;
     let mut sizes = vec![0; slots * ranks as usize];
-    sizes.par_chunks_mut(slots.max(1)).enumerate().for_each(|(rank, sizes)| {
+    parallel::chunks_mut(&mut sizes, slots.max(1)).enumerate().for_each(|(rank, sizes)| {
         for (slot, size) in sizes.iter_mut().enumerate() {
             let block = rule.initial_block(Rank(rank as u32), slot as u64);
             *size = block.map_or(0, |block| demand.bytes(block));
@@ -95,7 +95,7 @@ struct Sent {
 
 impl Follower<'_> {
     fn copy(&self, step: u32, sizes: &mut [u64]) {
-        sizes.par_chunks_mut(self.slots.max(1)).enumerate().for_each_init(
+        parallel::chunks_mut(sizes, self.slots.max(1)).enumerate().for_each_init(
             || (Step::default(), Vec::new()),
             |(does, read), (rank, sizes)| {
                 self.schedule.rule().step(Rank(rank as u32), step, does);
@@ -114,18 +114,21 @@ impl Follower<'_> {
     fn exchange(&mut self, step: u32, sizes: &mut [u64]) {
         let (rule, slots) = (self.schedule.rule(), self.slots);
         let before = &*sizes;
-        self.sent.par_iter_mut().enumerate().for_each_init(Step::default, |does, (rank, sent)| {
-            rule.step(Rank(rank as u32), step, does);
-            let own = &before[rank * slots..][..slots];
-            sent.by_peer.list(&does.sends);
-            sent.sizes.resize_with(does.sends.len(), Vec::new);
-            for (send, sizes) in does.sends.iter().zip(&mut sent.sizes) {
-                sizes.clear();
-                sizes.extend(send.slots.slots().map(|(slot, _)| own[slot as usize]));
-            }
-        });
+        parallel::each(&mut self.sent).enumerate().for_each_init(
+            Step::default,
+            |does, (rank, sent)| {
+                rule.step(Rank(rank as u32), step, does);
+                let own = &before[rank * slots..][..slots];
+                sent.by_peer.list(&does.sends);
+                sent.sizes.resize_with(does.sends.len(), Vec::new);
+                for (send, sizes) in does.sends.iter().zip(&mut sent.sizes) {
+                    sizes.clear();
+                    sizes.extend(send.slots.slots().map(|(slot, _)| own[slot as usize]));
+                }
+            },
+        );
         let sent = &self.sent;
-        sizes.par_chunks_mut(slots.max(1)).enumerate().for_each_init(
+        parallel::chunks_mut(sizes, slots.max(1)).enumerate().for_each_init(
             || (Step::default(), ByPeer::default()),
             |(does, receives), (rank, sizes)| {
                 let rank = Rank(rank as u32);
@@ -164,7 +167,7 @@ pub(crate) fn bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> B
         };
         (received.0.max(sent.0), received.1.max(sent.1))
     };
-    let most = (0..problem.ranks).into_par_iter().map(of_rank);
+    let most = parallel::each(0..problem.ranks).map(of_rank);
     let (others, bytes) = most.reduce(|| (0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)));
     let (limits, crossing) = (machine.injection(), node_bytes(problem, machine, demand));
     let injected = (bytes as f64 * limits.rank).max(crossing as f64 * limits.node);
@@ -206,5 +209,5 @@ fn node_bytes(problem: &Problem, machine: &Machine, demand: &Demand) -> u128 {
             }
         }
     };
-    (0..clusters.nodes()).into_par_iter().map(of_node).max().unwrap_or(0)
+    parallel::each(0..clusters.nodes()).map(of_node).max().unwrap_or(0)
 }

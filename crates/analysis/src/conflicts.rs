@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Grid, Link, LinkId, Machine, Rank, Route, Shape, Topology};
+use topocoll_topology::{Grid, Link, LinkId, Machine, Rank, Route, Shape, Topology, parallel};
 
 use crate::charges::Rates;
 use crate::contention::{Posted, Share, Traffic};
@@ -101,9 +101,9 @@ pub fn conflicts(
     check_memory("conflicting links", kept_bytes(traffic, topology, most), memory)?;
     let rates = Rates::new(machine);
     let count = steps.as_ref().map_or(traffic.steps(), |steps| steps.len() as u32);
-    let part = count.div_ceil(rayon::current_num_threads() as u32).max(1);
+    let part = count.div_ceil(parallel::threads() as u32).max(1);
     let starts: Vec<u32> = (0..count).step_by(part as usize).collect();
-    let pieces: Vec<Worst> = (starts.into_par_iter())
+    let pieces: Vec<Worst> = parallel::each(starts)
         .map(|start| {
             let mut worst = Worst::new(most);
             let (mut share, mut loads) = (Share::default(), Loads::new(&classes, topology));

@@ -1,7 +1,7 @@
 use rayon::prelude::*;
 use topocoll_schedule::{Demand, Problem, RankClasses, Schedule, SlotSet, Step, Transfer};
 use topocoll_topology::{
-    Coordinates, Grid, INTRA_NODE, LinkId, Machine, Rank, Route, Shape, Timing,
+    Coordinates, Grid, INTRA_NODE, LinkId, Machine, Rank, Route, Shape, Timing, parallel,
 };
 
 use crate::charges::{Charged, Charges, Rates};
@@ -212,7 +212,7 @@ impl Sums {
             }
             sums
         };
-        let chunks = (0..steps.div_ceil(chunk)).into_par_iter().map(sum);
+        let chunks = parallel::each(0..steps.div_ceil(chunk)).map(sum);
         chunks.reduce(Self::default, |a, b| a.merge(&b))
     }
 
@@ -381,7 +381,7 @@ pub fn count_steps(
     let batch = u128::from(steps.min(MAX_CHUNK)) * size_of::<StepCount>() as u128;
     check_memory("the counts of some steps", batch, memory)?;
     let per_step = counting_work(schedule, machine, None) / u128::from(steps).max(1);
-    let threads = rayon::current_num_threads() as u128;
+    let threads = parallel::threads() as u128;
     let size = (BATCH_WORK / per_step.max(1)).max(threads).min(MAX_CHUNK.into()) as u32;
     let mut sums = Sums::default();
     let mut scratches: Vec<Scratch> = (0..threads).map(|_| reader.scratch()).collect();
@@ -392,7 +392,7 @@ pub fn count_steps(
             let steps = batch.clone().skip(i * part).take(part);
             steps.map(|step| reader.step(step, scratch, reader.equal())).collect()
         };
-        let counted: Vec<_> = scratches.par_iter_mut().enumerate().map(of_thread).collect();
+        let counted: Vec<_> = parallel::each(&mut scratches).enumerate().map(of_thread).collect();
         for (step, one) in batch.zip(counted.iter().flatten()) {
             each(step, one);
             sums.add(one);

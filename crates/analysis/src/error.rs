@@ -217,7 +217,7 @@ pub fn check_work(what: &'static str, needed: u128, limit: u128) -> Result<(), A
 
 /// Bytes of all threads, of which each takes `bytes`.
 pub(crate) fn by_all_threads(bytes: u128) -> u128 {
-    bytes * rayon::current_num_threads() as u128
+    bytes * topocoll_topology::parallel::threads() as u128
 }
 
 /// Checks that `needed` bytes are at most `memory`.

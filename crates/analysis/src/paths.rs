@@ -12,7 +12,7 @@ mod touches;
 use rayon::prelude::*;
 use smallvec::SmallVec;
 use topocoll_schedule::{Block, Collective, RankClasses, Schedule, Step, Strided, Transfer};
-use topocoll_topology::{Machine, Rank};
+use topocoll_topology::{Machine, Rank, parallel};
 
 use self::table::{Entry, Move, Table, check_writes, touched};
 pub(crate) use self::touches::Span;
@@ -62,7 +62,7 @@ pub(crate) fn check_following(schedule: &Schedule, memory: u128) -> Result<(), A
         };
         (0..steps).map(visits_in).sum::<u128>() + u128::from(slots)
     };
-    let needed = (0..classes.count()).into_par_iter().map(visits_of).sum();
+    let needed = parallel::each(0..classes.count()).map(visits_of).sum();
     check_work(FOLLOWING, needed, WORK_LIMIT)
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn run(
     (progress.starting)(u64::from(classes.count()) * u64::from(schedule.problem.ranks));
     let follow = || -> Result<(), Violation> {
         let table = Table::new(schedule, machine, &classes)?;
-        let each = || (0..classes.count()).into_par_iter();
+        let each = || parallel::each(0..classes.count());
         first_violation(each().map(|class| compare_members(schedule, &classes, class)))?;
         first_violation(each().map(|class| follow_all(schedule, &table, class, progress)))
     };

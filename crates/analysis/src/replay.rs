@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use topocoll_schedule::{
     Block, Collective, Part, Problem, Schedule, Slot, SlotSet, Step, Transfer,
 };
-use topocoll_topology::{Machine, Rank, Route};
+use topocoll_topology::{Machine, Rank, Route, parallel};
 
 use crate::checks::first_violation;
 use crate::error::{check_memory, check_work};
@@ -87,7 +87,7 @@ pub(crate) fn check_replaying(schedule: &Schedule) -> Result<(), AnalysisError> 
         };
         (0..rule.steps()).map(visits_in).sum::<u128>() + slots
     };
-    let visits: u128 = (0..classes.count()).into_par_iter().map(visits_of).sum();
+    let visits: u128 = parallel::each(0..classes.count()).map(visits_of).sum();
     let needed = visits * (ranks / u128::from(classes.count()));
     check_work("a full replay", needed, WORK_LIMIT)
 }
@@ -104,14 +104,17 @@ impl<'a> Replay<'a> {
         let (ranks, slots) = (problem.ranks as usize, schedule.rule().slots());
         let row = slots as usize * pieces;
         let mut labels = vec![NOTHING; ranks * row];
-        labels.par_chunks_mut(row).enumerate().for_each_init(Vec::new, |starts, (rank, row)| {
-            schedule.rule().initial_layout(Rank(rank as u32), starts);
-            for (places, start) in row.chunks_mut(pieces).zip(starts) {
-                if let Some(block) = *start {
-                    places.fill(label(problem, block));
+        parallel::chunks_mut(&mut labels, row).enumerate().for_each_init(
+            Vec::new,
+            |starts, (rank, row)| {
+                schedule.rule().initial_layout(Rank(rank as u32), starts);
+                for (places, start) in row.chunks_mut(pieces).zip(starts) {
+                    if let Some(block) = *start {
+                        places.fill(label(problem, block));
+                    }
                 }
-            }
-        });
+            },
+        );
         let arriving = vec![Vec::new(); ranks.div_ceil(CHUNK)];
         let (steps, ends) = (vec![Step::default(); ranks], vec![Ends::default(); ranks]);
         let (passed_on, resent) = (Vec::new(), 0);
@@ -140,7 +143,8 @@ impl<'a> Replay<'a> {
             });
             assert!(visited.is_ok(), "bug: slots of a performed step are out of range");
         };
-        let ranks = self.passed_on.par_chunks_mut(self.row).zip(steps).with_min_len(CHUNK);
+        let ranks =
+            parallel::chunks_mut(&mut self.passed_on, self.row).zip(steps).with_min_len(CHUNK);
         let resent = ranks.map_init(Vec::new, |copied, (marks, does)| {
             copied.clear();
             for copy in &does.copies {
@@ -182,7 +186,7 @@ impl<'a> Replay<'a> {
     /// Reads `step` of every rank.
     pub(crate) fn look(&mut self, step: u32) {
         let rule = self.schedule.rule();
-        let ranks = self.steps.par_iter_mut().zip(&mut self.ends).enumerate();
+        let ranks = parallel::each(&mut self.steps).zip(&mut self.ends).enumerate();
         ranks.with_min_len(CHUNK).for_each(|(rank, (out, ends))| {
             rule.step(Rank(rank as u32), step, out);
             ends.sends.list(&out.sends);
@@ -194,8 +198,10 @@ impl<'a> Replay<'a> {
     pub(crate) fn copy(&mut self, step: u32) -> Result<(), Violation> {
         let slots = self.schedule.rule().slots();
         let (pieces, bounds, steps) = (self.pieces(), &self.bounds, &self.steps);
-        let found =
-            self.labels.par_chunks_mut(self.row).enumerate().with_min_len(CHUNK).map_init(
+        let found = parallel::chunks_mut(&mut self.labels, self.row)
+            .enumerate()
+            .with_min_len(CHUNK)
+            .map_init(
                 || (Vec::new(), Written::new(slots)),
                 |(staged, written), (rank, row)| {
                     let (copies, rank) = (&steps[rank].copies, Rank(rank as u32));
@@ -230,8 +236,10 @@ impl<'a> Replay<'a> {
         let (pieces, bounds, labels, length) =
             (self.pieces(), &self.bounds, &self.labels, self.row);
         let (steps, ends) = (&self.steps, &self.ends);
-        let found = self.arriving.par_iter_mut().zip(steps.par_chunks(CHUNK)).enumerate().map(
-            |(chunk, (staged, does))| {
+        let found = parallel::each(&mut self.arriving)
+            .zip(parallel::chunks(steps, CHUNK))
+            .enumerate()
+            .map(|(chunk, (staged, does))| {
                 staged.clear();
                 for (i, does) in does.iter().enumerate() {
                     let to = Rank((chunk * CHUNK + i) as u32);
@@ -256,11 +264,10 @@ impl<'a> Replay<'a> {
                     }
                 }
                 Ok(())
-            },
-        );
+            });
         first_violation(found)?;
-        let rows = self.labels.par_chunks_mut(length * CHUNK);
-        let found = rows.zip(self.arriving.par_iter()).enumerate().map_init(
+        let rows = parallel::chunks_mut(&mut self.labels, length * CHUNK);
+        let found = rows.zip(parallel::each(&self.arriving)).enumerate().map_init(
             || Written::new(slots),
             |written, (chunk, (rows, staged))| {
                 let mut from = staged.as_slice();
@@ -287,7 +294,7 @@ impl<'a> Replay<'a> {
 
     /// Checks that every send has a receive, and that its route leads there.
     fn check_sends(&self, step: u32, machine: &Machine) -> Result<(), Violation> {
-        let ranks = self.steps.par_iter().zip(&self.ends).enumerate().with_min_len(CHUNK);
+        let ranks = parallel::each(&self.steps).zip(&self.ends).enumerate().with_min_len(CHUNK);
         let found = ranks.map_init(Route::default, |route, (from, (does, ends))| {
             let from = Rank(from as u32);
             for send in &does.sends {
@@ -309,7 +316,7 @@ impl<'a> Replay<'a> {
     /// Checks that every rank holds its own blocks once, and nothing else.
     pub(crate) fn check_start(&self) -> Result<(), Violation> {
         let (problem, pieces) = (self.schedule.problem, self.pieces());
-        let found = self.labels.par_chunks(self.row).enumerate().map(|(rank, row)| {
+        let found = parallel::chunks(&self.labels, self.row).enumerate().map(|(rank, row)| {
             let held = row.iter().step_by(pieces).filter_map(|&label| block(problem, label));
             checks::check_start(problem, Rank(rank as u32), held)
         });
@@ -319,7 +326,7 @@ impl<'a> Replay<'a> {
     /// Checks that every rank holds its final layout, with a block from every rank.
     pub(crate) fn check_finish(&self) -> Result<(), Violation> {
         let (problem, pieces, rule) = (self.schedule.problem, self.pieces(), self.schedule.rule());
-        let found = self.labels.par_chunks(self.row).enumerate().map_init(
+        let found = parallel::chunks(&self.labels, self.row).enumerate().map_init(
             || (vec![false; problem.ranks as usize], Vec::new()),
             |(held, finishes), (rank, row)| {
                 let rank = Rank(rank as u32);

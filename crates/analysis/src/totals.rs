@@ -1,6 +1,6 @@
 use rayon::prelude::*;
 use topocoll_schedule::{Schedule, Step};
-use topocoll_topology::{Machine, Route};
+use topocoll_topology::{Machine, Route, parallel};
 
 use crate::charges::Rates;
 use crate::error::check_work;
@@ -44,9 +44,9 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
     if let Some(cyclic) = closed {
         return Some(by_shift(schedule, cyclic));
     }
-    let part = steps.div_ceil(rayon::current_num_threads() as u32).max(1);
+    let part = steps.div_ceil(parallel::threads() as u32).max(1);
     let starts: Vec<u32> = (0..steps).step_by(part as usize).collect();
-    let parts = starts.into_par_iter().map(|start| {
+    let parts = parallel::each(starts).map(|start| {
         let mut loads = Loads::new(&classes, topology);
         let (mut does, mut own) = (Step::default(), Route::default());
         for step in start..steps.min(start.saturating_add(part)) {

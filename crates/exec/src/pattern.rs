@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::{Block, Problem};
-use topocoll_topology::Rank;
+use topocoll_topology::{Rank, parallel};
 
 use crate::BlockSizes;
 
@@ -20,7 +20,7 @@ pub fn fill(problem: &Problem, sizes: impl Into<BlockSizes>, input: &mut [u8]) {
         inputs.push((from, own));
     }
     assert!(rest.is_empty(), "bytes of all inputs");
-    inputs.into_par_iter().for_each(|(from, mut own)| {
+    parallel::each(inputs).for_each(|(from, mut own)| {
         for (to, bytes) in (0..).map(Rank).zip(sizes.input(problem, from)) {
             let block;
             (block, own) = own.split_at_mut(bytes);
@@ -49,7 +49,7 @@ pub fn first_wrong(
         outputs.push((to, own));
     }
     assert!(rest.is_empty(), "bytes of all outputs");
-    let wrong = outputs.into_par_iter().filter_map(|(to, mut own)| {
+    let wrong = parallel::each(outputs).filter_map(|(to, mut own)| {
         let mut expected = Vec::new();
         (0..).map(Rank).zip(sizes.output(problem, to)).find_map(|(from, bytes)| {
             let block;

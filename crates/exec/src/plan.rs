@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use topocoll_schedule::{Axis, Problem, Schedule};
-use topocoll_topology::{Rank, Subset};
+use topocoll_topology::{Rank, Subset, parallel};
 
 use crate::compile::compile;
 use crate::{BlockSizes, PlanError};
@@ -162,7 +162,7 @@ fn last(offsets: &[u64]) -> u128 {
 /// # Errors
 /// As [`Plan::new`], of the first rank refused.
 pub fn plan_all(schedule: &Schedule) -> Result<Vec<Arc<Plan>>, PlanError> {
-    let ranks = (0..schedule.problem.ranks).into_par_iter();
+    let ranks = parallel::each(0..schedule.problem.ranks);
     all_or_first_error(ranks.map(|rank| Plan::new(schedule, Rank(rank)).map(Arc::new)))
 }
 

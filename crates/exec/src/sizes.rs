@@ -19,7 +19,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use rayon::prelude::*;
 use topocoll_schedule::{Demand, Problem};
-use topocoll_topology::Rank;
+use topocoll_topology::{Rank, parallel};
 
 use crate::plan::{NONE, Plan, all_or_first_error};
 use crate::{Buffer, PlanError, Region};
@@ -90,10 +90,10 @@ impl PlannedSizes {
     /// splits; a schedule whose ends do not agree. Of several ranks, the first one's error.
     pub fn new(plans: &[Arc<Plan>], demand: &Demand) -> Result<Self, PlanError> {
         let start = |plan: &Arc<Plan>| Sizing::new(plan, demand.row(plan.rank()).collect());
-        let mut ranks = all_or_first_error(plans.par_iter().map(start))?;
+        let mut ranks = all_or_first_error(parallel::each(plans).map(start))?;
         let steps = plans.iter().map(|plan| plan.tags()).max().unwrap_or(0);
         for step in 0..steps {
-            let sent: Vec<Sent> = ranks.par_iter_mut().map(|rank| rank.sent(step)).collect();
+            let sent: Vec<Sent> = parallel::each(&mut ranks).map(|rank| rank.sent(step)).collect();
             let hear = |rank: &mut Sizing| -> Result<(), PlanError> {
                 let plan = Arc::clone(&rank.plan);
                 let mut before = HashMap::new();
@@ -109,11 +109,12 @@ impl PlannedSizes {
                 rank.receive(step);
                 Ok(())
             };
-            if let Some(refused) = ranks.par_iter_mut().find_map_first(|rank| hear(rank).err()) {
+            let refused = parallel::each(&mut ranks).find_map_first(|rank| hear(rank).err());
+            if let Some(refused) = refused {
                 return Err(refused);
             }
         }
-        let ranks = all_or_first_error(ranks.into_par_iter().map(Sizing::finish))?;
+        let ranks = all_or_first_error(parallel::each(ranks).map(Sizing::finish))?;
         Ok(Self { ranks })
     }
 

@@ -35,8 +35,8 @@ pub struct ThreadedDriver {
     /// Buffers of each thread for packed messages to come.
     spares: Vec<Mutex<Vec<Vec<u8>>>>,
     /// The threads beside the caller's, which sleep between exchanges; started by the first that
-    /// wants them.
-    others: Option<ThreadPool>,
+    /// wants them, and in another process again.
+    others: Option<(u32, ThreadPool)>,
 }
 
 /// Buffers that a thread keeps for messages to come.
@@ -221,7 +221,7 @@ impl ThreadedDriver {
         };
         match &self.others {
             None => shared.work(&self.spares[0]),
-            Some(others) => others.in_place_scope(|scope| {
+            Some((_, others)) => others.in_place_scope(|scope| {
                 for spare in &self.spares[1..] {
                     scope.spawn(|_| shared.work(spare));
                 }
@@ -247,7 +247,7 @@ impl ThreadedDriver {
         assert_eq!(from.len(), to.len(), "a plain copy is of equal buffers");
         self.start_others()?;
         let start = Instant::now();
-        let Some(others) = &self.others else {
+        let Some((_, others)) = &self.others else {
             to.copy_from_slice(from);
             return Ok(start.elapsed());
         };
@@ -267,15 +267,20 @@ impl ThreadedDriver {
 
     /// Starts the threads beside the caller's, if there are to be any and none is there.
     fn start_others(&mut self) -> Result<(), ExecError> {
-        let others = self.threads() - 1;
+        let (others, here) = (self.threads() - 1, std::process::id());
+        // A child process has no threads of its parent.
+        if let Some((_, gone)) = self.others.take_if(|(process, _)| *process != here) {
+            std::mem::forget(gone);
+        }
         if others > 0 && self.others.is_none() {
             let pool = ThreadPoolBuilder::new()
                 .num_threads(others)
                 .thread_name(|number| format!("topocoll {number}"));
-            self.others = Some(pool.build().map_err(|error| ExecError::Threads {
+            let pool = pool.build().map_err(|error| ExecError::Threads {
                 threads: others,
                 reason: error.to_string(),
-            })?);
+            })?;
+            self.others = Some((here, pool));
         }
         Ok(())
     }

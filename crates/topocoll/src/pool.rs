@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, Catalogue, NotApplicable, Solution};
 use topocoll_analysis::counting_work;
 use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Schedule};
+use topocoll_topology::parallel;
 
 use candidate::{Candidate, Solved};
 
@@ -99,7 +100,7 @@ impl<'x> Pool<'x> {
             [] => reference.algorithms().map(|algorithm| (algorithm, Parameters::new())).collect(),
             asked => asked.to_vec(),
         };
-        let solved = every.par_iter().map(|(algorithm, given)| {
+        let solved = parallel::each(&every).map(|(algorithm, given)| {
             Solved::new(*algorithm, &pricing, (given, !asked.is_empty()), block_sizes)
         });
         let solved: Vec<Result<Solved, NotApplicable>> = solved.collect();
@@ -219,24 +220,25 @@ impl<'x> Pool<'x> {
             candidate,
             schedule: Some(solution.schedule),
         };
-        let known = self.candidates.par_iter().enumerate().filter_map(|(place, candidate)| {
-            let Candidate { asked, parameters, .. } = candidate;
-            if candidate.again {
-                return Some(found(Some(place), *asked, solve(*asked, parameters)?));
-            }
-            if checked {
-                solve(*asked, parameters)?;
-            }
-            Some(Found {
-                asked: *asked,
-                parameters: parameters.clone(),
-                price: candidate.price.scaled(self.reference(), bytes),
-                beaten: candidate.beaten,
-                fewer: candidate.fewer,
-                candidate: Some(place),
-                schedule: None,
-            })
-        });
+        let known =
+            parallel::each(&self.candidates).enumerate().filter_map(|(place, candidate)| {
+                let Candidate { asked, parameters, .. } = candidate;
+                if candidate.again {
+                    return Some(found(Some(place), *asked, solve(*asked, parameters)?));
+                }
+                if checked {
+                    solve(*asked, parameters)?;
+                }
+                Some(Found {
+                    asked: *asked,
+                    parameters: parameters.clone(),
+                    price: candidate.price.scaled(self.reference(), bytes),
+                    beaten: candidate.beaten,
+                    fewer: candidate.fewer,
+                    candidate: Some(place),
+                    schedule: None,
+                })
+            });
         let mut all: Vec<Found> = known.collect();
         for (place, asked) in self.asked.iter().enumerate() {
             let solved = asked.refused.iter().filter_map(|setting| solve(place, setting));

@@ -6,7 +6,7 @@ use topocoll_analysis::contention::{
 };
 use topocoll_analysis::{AnalysisError, Progress};
 use topocoll_schedule::Schedule;
-use topocoll_topology::Machine;
+use topocoll_topology::{Machine, parallel};
 
 use crate::{Choice, Error, Exchange, Selection, Sweep};
 
@@ -161,8 +161,8 @@ impl Simulations<'_> {
             Ok(found)
         };
         // All threads share the memory; a choice that needs more than its share runs alone.
-        let share = self.memory / rayon::current_num_threads() as u128;
-        let cases = self.cases.par_iter().with_max_len(1);
+        let share = self.memory / parallel::threads() as u128;
+        let cases = parallel::each(&self.cases).with_max_len(1);
         let found: Vec<_> = cases.map(|case| run(case, share)).collect();
         let alone = self.cases.iter().zip(found).map(|(case, found)| match found {
             Ok(Err(NotSimulated::Limit(AnalysisError::Memory { .. }))) => run(case, self.memory),

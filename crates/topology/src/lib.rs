@@ -31,6 +31,7 @@ mod ids;
 mod load;
 mod machine;
 mod machine_file;
+pub mod parallel;
 mod radix;
 mod reading;
 mod route;

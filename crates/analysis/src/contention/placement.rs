@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 use topocoll_schedule::{Schedule, Transfer};
-use topocoll_topology::{Machine, Rank, Route, Shape};
+use topocoll_topology::{Machine, Rank, Route, Shape, parallel};
 
 use super::traffic::{SHARED, Share, Traffic, share_of};
 use crate::AnalysisError;
@@ -109,7 +109,7 @@ impl<'a> Placed<'a> {
             });
             found
         };
-        let nodes = (0..self.on.len()).into_par_iter().map_init(Route::default, of_node);
+        let nodes = parallel::each(0..self.on.len()).map_init(Route::default, of_node);
         nodes.reduce(PlacedRoutes::default, |a, b| PlacedRoutes {
             given: a.given + b.given,
             kept: a.kept + b.kept,

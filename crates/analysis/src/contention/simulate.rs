@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Endpoint, LinkId, Machine, Shape};
+use topocoll_topology::{Endpoint, LinkId, Machine, Shape, parallel};
 
 use super::classes::ChannelClasses;
 use super::clock::{Clock, Picoseconds, within};
@@ -438,7 +438,7 @@ fn check(
     let (networks, messages, kept) = match (request.sync, simulated) {
         (_, 0) => (0, 0, 0),
         (Sync::Free, _) => (1, simulated, 1),
-        (Sync::Barrier, _) => (rayon::current_num_threads() as u128, largest, waiting() as u128),
+        (Sync::Barrier, _) => (parallel::threads() as u128, largest, waiting() as u128),
     };
     let contents = Contents { live, hops: survey.hops, messages };
     let fold = Fold::new(request.machine, &request.settings, &ranks.classes);
@@ -522,7 +522,7 @@ fn apart<'a>(
     let mut step = 0;
     // Results of a piece are kept until earlier pieces are added.
     for some in steps.chunks(piece * waiting()) {
-        let pieces = some.par_chunks(piece).map(run_piece);
+        let pieces = parallel::chunks(some, piece).map(run_piece);
         for piece in pieces.collect::<Vec<_>>() {
             let (outs, links) = piece?;
             for out in outs {
@@ -569,7 +569,7 @@ fn apart<'a>(
 
 /// The most pieces whose results wait to be added: enough to keep all threads busy.
 fn waiting() -> usize {
-    4 * rayon::current_num_threads()
+    4 * parallel::threads()
 }
 
 /// The sum over the pieces of a run.

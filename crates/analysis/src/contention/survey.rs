@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Machine, Segment, Shape};
+use topocoll_topology::{Machine, Segment, Shape, parallel};
 
 use super::clock::{Clock, Picoseconds};
 use super::traffic::{Share, Traffic};
@@ -65,7 +65,7 @@ pub(crate) fn survey(
     let mut survey = Survey::default();
     for batch in (0..traffic.steps()).step_by(BATCH as usize) {
         let batch = batch..traffic.steps().min(batch.saturating_add(BATCH));
-        let steps: Vec<Survey> = (batch.into_par_iter())
+        let steps: Vec<Survey> = parallel::each(batch)
             .map_init(Share::default, |share, step| {
                 one_step(traffic, machine, clock, classes, step, share)
             })

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use smallvec::SmallVec;
 use topocoll_schedule::{Collective, RankClasses, Schedule, SlotSet, Step, Strided};
-use topocoll_topology::{Machine, Rank, Route};
+use topocoll_topology::{Machine, Rank, Route, parallel};
 
 use super::touches::{Span, Touches};
 use crate::boxes::Map;
@@ -73,7 +73,7 @@ impl Table {
             }
             Ok(ClassSteps { entries, touches: Touches::new(touches) })
         };
-        let each: Vec<Result<_, _>> = (0..classes.count()).into_par_iter().map(of_class).collect();
+        let each: Vec<Result<_, _>> = parallel::each(0..classes.count()).map(of_class).collect();
         let each = each.into_iter().collect::<Result<_, _>>()?;
         Ok(Self { classes: classes.clone(), each })
     }

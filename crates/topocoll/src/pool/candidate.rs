@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, Claims, FEWER_PORTS, NotApplicable, Solution};
 use topocoll_analysis::counting_work;
 use topocoll_schedule::{Parameters, Schedule, Step};
-use topocoll_topology::Rank;
+use topocoll_topology::{Rank, parallel};
 
 use super::WORK_PER_SETTING;
 use crate::PartlyPriced;
@@ -118,7 +118,7 @@ impl Solved {
         settings.retain(|setting| agrees(algorithm.info(), setting, &own));
         settings.iter_mut().for_each(|setting| setting.extend(ports.clone()));
         let solve = |setting: &Parameters| request.solve(algorithm, setting);
-        let solved: Vec<_> = settings.par_iter().map(|setting| solve(setting).ok()).collect();
+        let solved: Vec<_> = parallel::each(&settings).map(|setting| solve(setting).ok()).collect();
         let (mut solutions, mut refused) = (Vec::new(), Vec::new());
         for (setting, solution) in settings.iter().zip(solved) {
             match solution {
@@ -163,7 +163,7 @@ impl Solved {
         let partly_priced =
             (priced < settings).then_some(PartlyPriced { algorithm: name, priced, settings });
         let most = WORK_PER_SETTING.min(WORK_PER_ALGORITHM / priced.max(1) as u128);
-        let mut candidates: Vec<Candidate> = (solutions.par_iter())
+        let mut candidates: Vec<Candidate> = parallel::each(&solutions)
             .map(|solution| Candidate::new(solution, pricing.price(solution, most), pricing))
             .collect();
         candidates.extend(left.iter().map(|solution| Candidate {

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use topocoll_algorithms::FEWER_PORTS;
 use topocoll_schedule::{Parameters, Problem};
-use topocoll_topology::Ports;
+use topocoll_topology::{Ports, parallel};
 
 use super::Pool;
 use super::candidate::Candidate;
@@ -61,7 +61,8 @@ impl Pool<'_> {
     fn add_with(&mut self, ports: Ports, several: bool) {
         let limit = limit(ports, several);
         let request = self.exchange().request();
-        let new: Vec<Vec<Candidate>> = (self.asked.par_iter().enumerate())
+        let new: Vec<Vec<Candidate>> = parallel::each(&self.asked)
+            .enumerate()
             .map(|(place, asked)| {
                 let info = asked.algorithm.info();
                 let Ok((fewer, _)) = request.fewer_ports(info, &limit) else { return Vec::new() };

@@ -2,7 +2,7 @@ use std::io::Write;
 
 use rayon::prelude::*;
 use topocoll_schedule::{Block, Collective, Part, Schedule, Slot, Step, Transfer};
-use topocoll_topology::{LinkId, Machine, Rank, Route, Shape};
+use topocoll_topology::{LinkId, Machine, Rank, Route, Shape, parallel};
 
 use super::{Header, MessageLine};
 use crate::error::failed;
@@ -100,7 +100,7 @@ fn trace(
         schedule.rule().step(rank, step, &mut does);
         for send in &does.sends {
             let slots: Vec<(Slot, Part)> = send.slots.slots().collect();
-            let listed: Vec<_> = (slots.into_par_iter())
+            let listed: Vec<_> = parallel::each(slots)
                 .map_init(
                     || Origin::new(schedule),
                     |origin, (slot, part)| (origin.block(rank, slot, step), part),
