@@ -1,11 +1,11 @@
-//! Nine ranks, each in its own thread, exchange blocks over channels: any transport that can send
-//! bytes to a rank drives a plan.
+//! Nine ranks, each in its own thread, exchange blocks over channels, three times: any transport that
+//! can send bytes to a rank drives a plan.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use topocoll::exec::{Arrival, Endpoint, Memory, Plan, Transport, drive};
+use topocoll::exec::{Arrival, Driver, Endpoint, Memory, Plan, Transport};
 use topocoll::{Collective, Exchange, Parameters, Problem, Rank, machine};
 
 struct Channels {
@@ -25,7 +25,7 @@ impl Transport for Channels {
     }
 }
 
-/// Runs the exchange; rank i sends i + 10 j to rank j.
+/// Runs the exchanges; rank i sends i + 10 j to rank j, and 100 more each time.
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     const BLOCK: u64 = 1;
     let machine = machine("full:9")?;
@@ -38,15 +38,19 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
             scope.spawn(move || -> Result<(), String> {
                 let plan = Arc::new(Plan::new(schedule, rank).map_err(|e| e.to_string())?);
                 let mut work = vec![0; plan.workspace_bytes(BLOCK) as usize];
-                let input: Vec<u8> = (0..9).map(|to| rank.0 as u8 + 10 * to).collect();
-                let mut output = [0; 9];
-                let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
-                let mut transport = Channels { rank, to, from };
                 let mut endpoint = Endpoint::new(plan, BLOCK);
-                drive(&mut endpoint, &mut memory, &mut transport, Duration::from_secs(10))
-                    .map_err(|e| e.to_string())?;
-                let expected: Vec<u8> = (0..9).map(|from| from + 10 * rank.0 as u8).collect();
-                assert_eq!(output, expected[..]);
+                let mut driver = Driver::new(Channels { rank, to, from });
+                for round in 0..3 {
+                    let block = |from: u32, to: u32| (100 * round + from + 10 * to) as u8;
+                    let input: Vec<u8> = (0..9).map(|to| block(rank.0, to)).collect();
+                    let mut output = [0; 9];
+                    let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
+                    driver
+                        .drive(&mut endpoint, &mut memory, Duration::from_secs(10))
+                        .map_err(|e| e.to_string())?;
+                    let expected: Vec<u8> = (0..9).map(|from| block(from, rank.0)).collect();
+                    assert_eq!(output, expected[..]);
+                }
                 Ok(())
             })
         });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use topocoll::exec::{Arrival, Endpoint, Memory, Plan, Transport, drive};
+use topocoll::exec::{Arrival, Driver, Endpoint, Memory, Plan, Transport};
 use topocoll::{Collective, Exchange, Problem, Rank, machine, verify};
 
 /// Bytes of the block that each rank has for each other.
@@ -88,9 +88,10 @@ fn run(plans: &[Arc<Plan>]) -> Result<(), String> {
                     let mut output = vec![0; input.len()];
                     let mut work = vec![0; plan.workspace_bytes(BLOCK) as usize];
                     let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
-                    let mut mailbox = Mailbox { rank: Rank(rank as u32), others, own };
+                    let mut driver = Driver::new(Mailbox { rank: Rank(rank as u32), others, own });
                     let mut endpoint = Endpoint::new(Arc::clone(plan), BLOCK);
-                    drive(&mut endpoint, &mut memory, &mut mailbox, Duration::from_secs(30))
+                    driver
+                        .drive(&mut endpoint, &mut memory, Duration::from_secs(30))
                         .map_err(|e| e.to_string())?;
                     let expected: Vec<u8> = (0..ranks).flat_map(|from| block(from, rank)).collect();
                     assert_eq!(output, expected, "rank {rank}");

@@ -65,9 +65,6 @@ impl Rule for Altered {
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         (self.finish)(rank, slot)
     }
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(RANKS)
-    }
     fn cuts(&self) -> &[u64] {
         self.cuts
     }

@@ -12,8 +12,8 @@ use common::{
 };
 use proptest::prelude::*;
 use topocoll::exec::{
-    Arrival, Endpoint, ExecError, Layout, Memory, Plan, PlanError, PlannedSizes, ThreadedDriver,
-    Transport, Views, drive, plan_all,
+    Arrival, Driver, Endpoint, ExecError, Layout, Memory, Plan, PlanError, PlannedSizes,
+    SeededDriver, ThreadedDriver, Transport, Views, plan_all,
 };
 use topocoll::formats::Source;
 use topocoll::{
@@ -180,8 +180,8 @@ fn transported(
                 let mut work = vec![0xee; endpoint.workspace_bytes() as usize];
                 let input = &input[rank.index()];
                 let mut memory = Memory { input, output: &mut output, work: &mut work };
-                let mut transport = Channels { rank, to, from };
-                drive(&mut endpoint, &mut memory, &mut transport, LONG).unwrap();
+                let mut driver = Driver::new(Channels { rank, to, from });
+                driver.drive(&mut endpoint, &mut memory, LONG).unwrap();
                 output
             })
         });
@@ -247,12 +247,49 @@ fn given_sizes_suffice_where_no_blocks_are_forwarded() {
 }
 
 #[test]
-#[should_panic(expected = "block sizes that were planned for this plan")]
-fn sizes_of_another_plan_are_refused() {
-    let schedule = schedule(&machine("full:4").unwrap(), Collective::AllToAll, "direct");
-    let [plans, others] = [(); 2].map(|()| plan_all(&schedule).unwrap());
-    let sizes = planned(&others, &demand(&schedule.problem, 1, 0));
-    let _ = Endpoint::new(Arc::clone(&plans[0]), &sizes);
+fn sizes_serve_plans_that_are_equal_and_no_others() {
+    let machine = machine("full:4").unwrap();
+    let plans = |name| plan_all(&schedule(&machine, Collective::AllToAll, name)).unwrap();
+    let (direct, again, others) = (plans("direct"), plans("direct"), plans("bruck"));
+    let problem = direct[0].problem();
+    let sizes = planned(&direct, &demand(problem, 1, 0));
+    for (plan, equal) in direct.iter().zip(&again) {
+        assert_eq!(plan.output_bytes(&sizes), equal.output_bytes(&sizes));
+        assert_eq!(Endpoint::new(Arc::clone(equal), &sizes).check_sizes(), Ok(()));
+    }
+    let refused = "rank 2: its block sizes were planned for another plan";
+    let mut other = Endpoint::new(Arc::clone(&others[2]), &sizes);
+    assert_eq!(other.poll().unwrap_err().to_string(), refused);
+    let own = Arc::new(PlannedSizes::of_rank(&direct[2], &[1; 4], &[1; 4]).unwrap());
+    other.begin(&own);
+    assert_eq!(other.check_sizes().unwrap_err().to_string(), refused);
+    let (mut threaded, mut seeded) =
+        (ThreadedDriver::new(others.clone(), 1), SeededDriver::new(&others));
+    assert!(matches!(threaded.exchange(&sizes, &[], &mut []), Err(ExecError::OtherPlan { .. })));
+    assert!(matches!(seeded.exchange(&sizes, &[], &mut [], 1), Err(ExecError::OtherPlan { .. })));
+}
+
+/// Every block that a rank keeps has one size; the check is of the kept ones alone.
+#[test]
+fn an_own_block_of_two_sizes_is_refused() {
+    for (text, operation, name) in [
+        ("full:4", Collective::AllToAll, "direct"),
+        ("cluster:2,2", Collective::AllToAll, "clustered-matchings"),
+        ("full:4", Collective::AllGather, "ring"),
+    ] {
+        let schedule = schedule(&machine(text).unwrap(), operation, name);
+        for plan in plan_all(&schedule).unwrap() {
+            let own = plan.rank().index();
+            let row: &[u64] = if operation == Collective::AllToAll { &[2, 2, 2, 2] } else { &[2] };
+            for i in 0..4 {
+                let mut column = [2; 4];
+                column[i] = 99;
+                let planned = PlannedSizes::of_rank(&plan, row, &column);
+                let refused = PlanError::OwnBlock { rank: plan.rank(), given: 2, wanted: 99 };
+                assert_eq!(planned.err(), (i == own).then_some(refused), "{text}, {i}");
+            }
+        }
+    }
 }
 
 #[test]

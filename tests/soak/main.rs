@@ -1,5 +1,5 @@
-//! Random exchanges over threads and over transports that fail, for as long as asked. Each returns the
-//! right bytes or an error, none hangs, and memory use stays constant.
+//! Random exchanges over threads, and sequences of them over transports that fail, for as long as asked.
+//! Each returns the right bytes or an error, none hangs, and memory use stays constant.
 //!
 //! `MALLOC_ARENA_MAX=1 TOPOCOLL_SOAK_MINUTES=60 cargo test --release --test soak -- --ignored
 //! --nocapture` goes on for an hour, `TOPOCOLL_SOAK_SEED` draws other exchanges. Without the first variable
@@ -14,11 +14,16 @@ use std::time::{Duration, Instant};
 
 use common::{edited, schedule_of, serving};
 use fastrand::Rng;
-use topocoll::exec::{Arrival, Endpoint, Memory, Plan, ThreadedDriver, Transport, drive, plan_all};
-use topocoll::{Collective, Problem, Rank, RankClasses, Schedule, Strided, machine};
+use topocoll::exec::{
+    Arrival, BlockSizes, Driver, Endpoint, Memory, Plan, PlannedSizes, ThreadedDriver, Transport,
+    plan_all,
+};
+use topocoll::{
+    Collective, Machine, Problem, Rank, RankClasses, Schedule, Strided, Subset, machine,
+};
 
 /// An exchange that takes longer counts as hanging.
-const HANGS: Duration = Duration::from_secs(120);
+const HANGS: Duration = Duration::from_secs(20);
 
 /// The noise of resident memory between two samples.
 const NOISE: u64 = 32 << 20;
@@ -39,7 +44,10 @@ fn random_schedule(random: &mut Rng) -> Schedule {
             format!("cluster:{}", list(random, nodes, 6, ","))
         }
     };
-    let mut machine = machine(&form).unwrap();
+    random_schedule_on(machine(&form).unwrap(), random)
+}
+
+fn random_schedule_on(mut machine: Machine, random: &mut Rng) -> Schedule {
     machine.set_ports(random.u32(1..4));
     let block_bytes = 1 << random.u32(0..12);
     let serving = serving(&machine, block_bytes);
@@ -142,49 +150,112 @@ impl Transport for Channels {
     }
 }
 
-/// An exchange with a thread for each rank; returns whether all ended well.
-fn by_transports(schedule: &Schedule, random: &mut Rng) -> bool {
-    let plans = plan_all(schedule).unwrap();
-    let (input, expected) = data(&schedule.problem, random);
-    let one_in = if random.bool() { 0 } else { random.u32(2..200) };
-    let patience = if one_in == 0 { HANGS } else { Duration::from_millis(100) };
-    let (to, from): (Vec<_>, Vec<_>) = plans.iter().map(|_| channel()).unzip();
-    let (input, expected, block) = (&input[..], &expected[..], schedule.problem.block_bytes);
-    let ended = thread::scope(|scope| {
-        let ranks = plans.iter().zip(from).enumerate().map(|(rank, (plan, from))| {
-            let transport =
-                Channels { rank: rank as u32, to: to.clone(), from, random: random.fork(), one_in };
-            scope.spawn(move || one_rank(plan, rank, block, transport, input, expected, patience))
-        });
-        let ranks: Vec<_> = ranks.collect();
-        ranks.into_iter().map(|rank| rank.join().unwrap()).filter(|ended| *ended).count()
-    });
-    assert!(one_in > 0 || ended == plans.len(), "{schedule:?}");
-    ended == plans.len()
+/// One of a sequence of exchanges: the ranks that take part with their plans, and the sizes of blocks.
+struct Turn {
+    subset: Subset,
+    plans: Vec<Arc<Plan>>,
+    block: u64,
+    /// For blocks that differ.
+    planned: Option<Vec<Arc<PlannedSizes>>>,
 }
 
-fn one_rank(
-    plan: &Arc<Plan>,
-    rank: usize,
-    block: u64,
-    mut transport: Channels,
-    input: &[u8],
-    expected: &[u8],
-    patience: Duration,
-) -> bool {
-    let part = |all: &'_ [u8], bytes: u128| {
-        let bytes = bytes as usize;
-        all[rank * bytes..][..bytes].to_vec()
-    };
-    let (input, expected) =
-        (part(input, plan.input_bytes(block)), part(expected, plan.output_bytes(block)));
-    let mut output = vec![0xee; expected.len()];
-    let mut work = vec![0; plan.workspace_bytes(block) as usize];
-    let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
-    let mut endpoint = Endpoint::new(Arc::clone(plan), block);
-    let ended = drive(&mut endpoint, &mut memory, &mut transport, patience).is_ok();
-    assert!(!ended || output == expected, "wrong bytes of rank {rank}, and no error");
-    ended
+impl Turn {
+    fn random(schedule: &Schedule, ranks: u32, random: &mut Rng) -> Self {
+        let mut among: Vec<_> = (0..ranks).map(Rank).collect();
+        if schedule.problem.ranks < ranks {
+            random.shuffle(&mut among);
+        }
+        let subset = Subset::new(&among[..schedule.problem.ranks as usize], ranks).unwrap();
+        let plan = |&rank| Arc::new(Plan::in_subset(schedule, rank, &subset).unwrap());
+        let plans: Vec<_> = subset.ranks().iter().map(plan).collect();
+        let mut turn = Self { subset, plans, block: random.u64(1..300), planned: None };
+        if random.bool() {
+            // None where a schedule passes blocks on.
+            let planned = turn.plans.iter().map(|plan| {
+                let (row, column) = turn.sizes(plan);
+                PlannedSizes::of_rank(plan, &row, &column).map(Arc::new)
+            });
+            turn.planned = planned.collect::<Result<_, _>>().ok();
+        }
+        turn
+    }
+
+    /// Different sizes of the blocks that a rank has, and of those that it gets.
+    fn sizes(&self, plan: &Plan) -> (Vec<u64>, Vec<u64>) {
+        let (own, ranks) = (u64::from(plan.rank().0), u64::from(plan.problem().ranks));
+        let gathers = plan.problem().operation == Collective::AllGather;
+        let size =
+            |from: u64, to: u64| (self.block + 5 * from + if gathers { 0 } else { 3 * to }) % 29;
+        let given = (0..u64::from(plan.input_blocks())).map(|to| size(own, to));
+        (given.collect(), (0..ranks).map(|from| size(from, own)).collect())
+    }
+
+    /// A rank's exchange over its driver; returns whether it ended well.
+    fn run(&self, rank: Rank, driver: &mut Driver<Channels>, patience: Duration) -> bool {
+        let Some(at) = self.subset.position(rank) else { return true };
+        let plan = &self.plans[at as usize];
+        let gathers = plan.problem().operation == Collective::AllGather;
+        let block = |from: u32, to: u32, bytes: u64| {
+            let first =
+                self.block + u64::from(7 * from) + if gathers { 0 } else { 13 * u64::from(to) };
+            (0..bytes).map(move |i| (first + 31 * i) as u8)
+        };
+        let planned = self.planned.as_ref().map(|planned| &planned[at as usize]);
+        let (given, wanted) = match planned {
+            Some(_) => self.sizes(plan),
+            None => {
+                (vec![self.block; plan.input_blocks() as usize], vec![self.block; self.plans.len()])
+            }
+        };
+        let input: Vec<u8> =
+            (0..).zip(given).flat_map(|(to, bytes)| block(at, to, bytes)).collect();
+        let expected: Vec<u8> =
+            (0..).zip(wanted).flat_map(|(from, bytes)| block(from, at, bytes)).collect();
+        let sizes = planned.map_or(BlockSizes::from(self.block), BlockSizes::from);
+        let mut output = vec![0xee; expected.len()];
+        let mut work = vec![0; plan.workspace_bytes(sizes.clone()) as usize];
+        let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
+        let mut endpoint = Endpoint::new(Arc::clone(plan), sizes);
+        let ended = driver.drive(&mut endpoint, &mut memory, patience).is_ok();
+        assert!(!ended || output == expected, "wrong bytes of rank {rank}, and no error");
+        ended
+    }
+}
+
+/// A sequence of exchanges of several plans, sizes and subsets, with a thread for each rank, which goes
+/// on after an error or ends; returns whether all ended well.
+fn by_transports(schedule: &Schedule, random: &mut Rng) -> bool {
+    let ranks = schedule.problem.ranks;
+    let mut turns = vec![Turn::random(schedule, ranks, random)];
+    for _ in 0..random.u8(..6) {
+        let among = machine(&format!("full:{}", random.u32(1..=ranks))).unwrap();
+        let other = random.bool().then(|| random_schedule_on(among, random));
+        turns.push(Turn::random(other.as_ref().unwrap_or(schedule), ranks, random));
+    }
+    let one_in = if random.bool() { 0 } else { random.u32(2..200) };
+    let goes_on = random.bool();
+    let patience = if one_in == 0 { HANGS } else { Duration::from_millis(100) };
+    let (to, from): (Vec<_>, Vec<_>) = (0..ranks).map(|_| channel()).unzip();
+    let ended = thread::scope(|scope| {
+        let threads = from.into_iter().zip(0..).map(|(from, rank)| {
+            let mut driver =
+                Driver::new(Channels { rank, to: to.clone(), from, random: random.fork(), one_in });
+            let turns = turns.iter();
+            scope.spawn(move || {
+                let mut ended = turns.map(|turn| turn.run(Rank(rank), &mut driver, patience));
+                if goes_on {
+                    ended.filter(|ended| !ended).count() == 0
+                } else {
+                    ended.all(|ended| ended)
+                }
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).filter(|ended| *ended).count()
+    });
+    let whole = ended == ranks as usize;
+    assert!(one_in > 0 || whole, "{schedule:?}");
+    whole
 }
 
 /// Bytes of this process in memory.

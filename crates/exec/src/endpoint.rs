@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use topocoll_topology::Rank;
 
+use crate::error::MOST_BYTES;
 use crate::memory::Places;
 use crate::plan::{NONE, Plan};
 use crate::{BlockSizes, Buffer, ExecError, Region, Storage};
@@ -66,6 +67,8 @@ pub enum Action {
 pub struct Endpoint {
     plan: Arc<Plan>,
     block_sizes: BlockSizes,
+    /// Why there is no exchange of such sizes.
+    refusal: Option<ExecError>,
     /// By register, the size of the block that it holds, where sizes are planned.
     held: Vec<u64>,
     /// Exchanges begun, so that tokens of earlier ones are known as such.
@@ -102,15 +105,13 @@ enum State {
 
 impl Endpoint {
     /// An endpoint that begins an exchange of blocks of these sizes.
-    ///
-    /// # Panics
-    /// Sizes that were planned for another plan.
     #[must_use]
     pub fn new(plan: Arc<Plan>, sizes: impl Into<BlockSizes>) -> Self {
         let most = plan.most_outstanding() as usize;
         let mut endpoint = Self {
             plan,
             block_sizes: BlockSizes::Equal(0),
+            refusal: None,
             held: Vec::new(),
             exchange: 0,
             step: 0,
@@ -124,22 +125,67 @@ impl Endpoint {
         endpoint
     }
 
-    /// Begins the next exchange, in any state of the previous one.
-    ///
-    /// # Panics
-    /// Sizes that were planned for another plan.
+    /// Begins the next exchange, in any state of the previous one. Sizes that were planned for another
+    /// plan, or of more bytes than are numbered, are refused by [`check_sizes`](Self::check_sizes),
+    /// [`check`](Self::check) and [`poll`](Self::poll).
     pub fn begin(&mut self, sizes: impl Into<BlockSizes>) {
         self.block_sizes = sizes.into();
-        if let BlockSizes::Planned(planned) = &self.block_sizes {
-            planned.of(&self.plan).begin(&mut self.held);
-        }
         self.exchange = self.exchange.wrapping_add(1);
         self.step = 0;
         self.outstanding = 0;
         self.reading = 0;
         self.messages.clear();
         self.arrived.clear();
-        self.stage = Stage::Keep;
+        self.refusal = self.refused();
+        self.stage = if self.refusal.is_some() { Stage::Stopped } else { Stage::Keep };
+        if let (BlockSizes::Planned(planned), None) = (&self.block_sizes, &self.refusal) {
+            planned.known(&self.plan).begin(&mut self.held);
+        }
+    }
+
+    /// Begins another exchange of the same block sizes.
+    pub(crate) fn again(&mut self) {
+        self.begin(self.block_sizes.clone());
+    }
+
+    /// Checks the sizes that the exchange was begun with.
+    ///
+    /// # Errors
+    /// [`ExecError::OtherPlan`] or [`ExecError::TooLarge`].
+    pub fn check_sizes(&self) -> Result<(), ExecError> {
+        self.refusal.clone().map_or(Ok(()), Err)
+    }
+
+    fn refused(&self) -> Option<ExecError> {
+        let rank = self.rank();
+        let block_bytes = match &self.block_sizes {
+            BlockSizes::Planned(planned) => {
+                return (!planned.serves(&self.plan)).then_some(ExecError::OtherPlan { rank });
+            }
+            BlockSizes::Equal(block_bytes) => u128::from(*block_bytes),
+        };
+        // No message has more blocks than there are registers.
+        let registers = self.plan.origin.len() as u128;
+        if block_bytes * registers * u128::from(2 + self.plan.most_messages) <= MOST_BYTES.into() {
+            return None;
+        }
+        let mut large = self.memories().into_iter().filter(|memory| memory.2 > MOST_BYTES.into());
+        large.next().map(|(_, buffer, bytes)| ExecError::TooLarge { rank, buffer, bytes })
+    }
+
+    /// The memories of the exchange, with their names and bytes.
+    fn memories(&self) -> [(Buffer, &'static str, u128); 3] {
+        [
+            (Buffer::Input, "input", self.input_bytes()),
+            (Buffer::Output, "output", self.output_bytes()),
+            (Buffer::Work, "work", self.workspace_bytes()),
+        ]
+    }
+
+    /// Whether the exchange is complete.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.stage == Stage::Done
     }
 
     /// The plan.
@@ -171,7 +217,7 @@ impl Endpoint {
     pub(crate) fn register_bytes(&self) -> u64 {
         match &self.block_sizes {
             BlockSizes::Equal(bytes) => self.plan.register_bytes(*bytes) as u64,
-            BlockSizes::Planned(planned) => planned.of(&self.plan).register_bytes(),
+            BlockSizes::Planned(planned) => planned.known(&self.plan).register_bytes(),
         }
     }
 
@@ -190,14 +236,12 @@ impl Endpoint {
     /// Checks the sizes of the memories, so that no action names a region outside them.
     ///
     /// # Errors
-    /// [`ExecError::Buffer`], or [`ExecError::Block`] for blocks of another size.
+    /// As [`check_sizes`](Self::check_sizes); [`ExecError::Buffer`], or [`ExecError::Block`] for
+    /// blocks of another size.
     pub fn check(&self, memory: &impl Storage) -> Result<(), ExecError> {
+        self.check_sizes()?;
         let rank = self.rank();
-        for (buffer, name, needed) in [
-            (Buffer::Input, "input", self.input_bytes()),
-            (Buffer::Output, "output", self.output_bytes()),
-            (Buffer::Work, "work", self.workspace_bytes()),
-        ] {
+        for (buffer, name, needed) in self.memories() {
             if let Some(bytes) = memory.block_bytes(buffer) {
                 match self.block_sizes {
                     BlockSizes::Equal(needed) if needed == bytes => {}
@@ -225,7 +269,8 @@ impl Endpoint {
     /// The next action.
     ///
     /// # Errors
-    /// [`ExecError::Stopped`] after an error or [`cancel`](Self::cancel).
+    /// As [`check_sizes`](Self::check_sizes); [`ExecError::Stopped`] after an error or
+    /// [`cancel`](Self::cancel).
     pub fn poll(&mut self) -> Result<Action, ExecError> {
         loop {
             match self.stage {
@@ -288,7 +333,8 @@ impl Endpoint {
                 }
                 Stage::Done => return Ok(Action::Done),
                 Stage::Stopped => {
-                    return Err(ExecError::Stopped { rank: self.rank(), step: self.step });
+                    let stopped = ExecError::Stopped { rank: self.rank(), step: self.step };
+                    return Err(self.refusal.clone().unwrap_or(stopped));
                 }
             }
         }
@@ -417,7 +463,7 @@ impl Endpoint {
                 (block(from, read), block(to, NONE))
             }
             BlockSizes::Planned(planned) => {
-                let (sizes, bytes) = (planned.of(&self.plan), self.held[to as usize]);
+                let (sizes, bytes) = (planned.known(&self.plan), self.held[to as usize]);
                 (sizes.read(from, bytes, read), sizes.write(to, bytes, written))
             }
         }
@@ -434,7 +480,7 @@ impl Endpoint {
                 places.regions(message, self.step, time, each);
             }
             BlockSizes::Planned(planned) => {
-                planned.of(&self.plan).regions(message, self.step, &self.held, each);
+                planned.known(&self.plan).regions(message, self.step, &self.held, each);
             }
         }
     }
@@ -459,7 +505,7 @@ impl Endpoint {
         if let BlockSizes::Planned(planned) = &self.block_sizes
             && step > 0
         {
-            planned.of(&self.plan).receive(step - 1, &mut self.held);
+            planned.known(&self.plan).receive(step - 1, &mut self.held);
         }
         self.step = step;
         self.messages.clear();
@@ -468,7 +514,7 @@ impl Endpoint {
             return;
         }
         if let BlockSizes::Planned(planned) = &self.block_sizes {
-            planned.of(&self.plan).copied(step, &mut self.held);
+            planned.known(&self.plan).copied(step, &mut self.held);
         }
         let mut offset = self.register_bytes();
         for number in self.plan.step_messages(step) {
@@ -501,7 +547,7 @@ impl Endpoint {
                 (true, plan.message_bytes(number, *block_bytes))
             }
             BlockSizes::Equal(_) => (false, 0),
-            BlockSizes::Planned(planned) => planned.of(&self.plan).message(number),
+            BlockSizes::Planned(planned) => planned.known(&self.plan).message(number),
         };
         // Where a message of no bytes is does not matter.
         let mut region = Region { buffer: Buffer::Work, offset, bytes };

@@ -2,6 +2,9 @@ use std::time::Duration;
 
 use topocoll_topology::Rank;
 
+/// Bytes of a memory that are numbered: offsets are added to once more.
+pub(crate) const MOST_BYTES: u64 = u64::MAX / 4;
+
 /// Why a rank's share of a schedule cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -124,10 +127,22 @@ pub enum PlanError {
         step: u32,
     },
     /// Buffers too large to address.
-    #[error("rank {rank}: its blocks together have more bytes than are numbered, {}", u64::MAX / 4)]
+    #[error("rank {rank}: its blocks together have more bytes than are numbered, {MOST_BYTES}")]
     Bytes {
         /// The rank planned for.
         rank: Rank,
+    },
+    /// A block that a rank keeps, of two sizes.
+    #[error(
+        "rank {rank}: its own block has {given} bytes among the blocks to send, and {wanted} among those to receive"
+    )]
+    OwnBlock {
+        /// The rank planned for.
+        rank: Rank,
+        /// Its bytes in the input.
+        given: u64,
+        /// Its bytes in the output.
+        wanted: u64,
     },
     /// A message that its sender does not send, or not with as many blocks.
     #[error("rank {rank}, step {step}: rank {peer} does not send the message that is received")]
@@ -203,6 +218,22 @@ pub enum ExecError {
         /// Bytes of a block of it.
         bytes: u64,
     },
+    /// Memories too large to address.
+    #[error("rank {rank}: its {buffer} has {bytes} bytes, and {MOST_BYTES} are numbered")]
+    TooLarge {
+        /// The rank.
+        rank: Rank,
+        /// Which memory.
+        buffer: &'static str,
+        /// Bytes needed.
+        bytes: u128,
+    },
+    /// Sizes of blocks that were planned for other messages.
+    #[error("rank {rank}: its block sizes were planned for another plan")]
+    OtherPlan {
+        /// The rank.
+        rank: Rank,
+    },
     /// A message of another length than the schedule says.
     #[error(
         "rank {rank}, step {step}: {bytes} bytes to or from rank {peer}, and the message has {expected}"
@@ -242,6 +273,16 @@ pub enum ExecError {
         peer: Rank,
         /// Its tag.
         tag: u32,
+    },
+    /// A rank that has gone on to a later exchange, and sends nothing more in this one.
+    #[error("rank {rank}, step {step}: rank {peer} is in a later exchange, and has left this one")]
+    Ahead {
+        /// The rank.
+        rank: Rank,
+        /// The step.
+        step: u32,
+        /// The rank that it waits for.
+        peer: Rank,
     },
     /// The deadline passed.
     #[error("rank {rank}, step {step}: nothing from rank {peer} within {} s", within.as_secs_f64())]

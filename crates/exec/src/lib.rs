@@ -4,7 +4,7 @@
 //! through it and returns what to copy, send and receive next. Neither has a socket, a thread or a
 //! clock, and neither holds the caller's memory: an [`Action`] names regions of it. Drivers perform
 //! the actions: [`ThreadedDriver`] with many ranks on few threads, [`SeededDriver`] in one
-//! thread and a seeded order, [`drive`] over the caller's [`Transport`].
+//! thread and a seeded order, [`Driver`] over the caller's [`Transport`].
 //!
 //! ```
 //! use topocoll_exec::{SeededDriver, plan_all};
@@ -57,5 +57,5 @@ pub use plan::{Plan, plan_all};
 pub use seeded::SeededDriver;
 pub use sizes::{BlockSizes, PlannedSizes};
 pub use threaded::{ThreadedDriver, Timed, worthwhile_threads};
-pub use transport::{Arrival, Transport, drive};
+pub use transport::{Arrival, Driver, Transport};
 pub use views::{Layout, Views};

@@ -25,7 +25,7 @@ use crate::{BlockSizes, PlanError};
 ///
 /// # Memory
 /// Proportional to the rank's slots, steps, messages and runs. Shared between threads by [`Arc`].
-#[derive(Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct Plan {
     pub(crate) problem: Problem,
     pub(crate) rank: Rank,
@@ -58,13 +58,13 @@ pub struct Plan {
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Messages of a step: sends, then receives, up to the first message of the next step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StepRow {
     pub(crate) first_send: u32,
     pub(crate) first_receive: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MessageRow {
     /// The other end, as a rank of the schedule.
     pub(crate) peer: u32,
@@ -105,7 +105,7 @@ impl Slots {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SetRow {
     pub(crate) first_run: u32,
     pub(crate) end_run: u32,
@@ -136,7 +136,7 @@ impl RunRow {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Names {
     /// The steps from this one on.
     pub(crate) first_step: u32,
@@ -144,7 +144,7 @@ pub(crate) struct Names {
 }
 
 /// Copies between registers, all at once: (from, to).
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Moves {
     pub(crate) step: u32,
     pub(crate) registers: Vec<(u32, u32)>,
@@ -211,7 +211,8 @@ impl Plan {
     }
 
     /// The number of tags, which count from 0: one for each step. Messages between the same two ranks
-    /// with the same tag must arrive in the order sent; others may overtake each other.
+    /// with the same tag, or of two exchanges, must arrive in the order sent; others may overtake each
+    /// other.
     #[must_use]
     pub fn tags(&self) -> u32 {
         self.steps.len() as u32
@@ -326,6 +327,12 @@ impl Plan {
     /// A rank of the schedule as the machine numbers it.
     pub(crate) fn machine_rank(&self, rank: u32) -> Rank {
         self.subset.as_ref().map_or(Rank(rank), |subset| subset.ranks()[rank as usize])
+    }
+
+    /// Whether a rank of the machine takes part.
+    pub(crate) fn includes(&self, rank: Rank) -> bool {
+        let ranks = self.problem.ranks;
+        self.subset.as_ref().map_or(rank.0 < ranks, |subset| subset.position(rank).is_some())
     }
 
     /// A rank of the machine as the schedule numbers it.

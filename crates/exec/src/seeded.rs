@@ -35,10 +35,8 @@ impl SeededDriver {
     /// `output`.
     ///
     /// # Errors
-    /// Buffers that are too small, or a schedule whose ends do not agree.
-    ///
-    /// # Panics
-    /// Sizes that were planned for other plans.
+    /// Buffers that are too small, sizes that were planned for other plans, or a schedule whose ends
+    /// do not agree.
     pub fn exchange(
         &mut self,
         sizes: impl Into<BlockSizes>,
@@ -46,7 +44,7 @@ impl SeededDriver {
         mut output: &mut [u8],
         seed: u64,
     ) -> Result<(), ExecError> {
-        self.begin(sizes);
+        self.begin(sizes)?;
         // Buffers that are too small are refused before a workspace is allocated.
         let needed = |bytes: fn(&Endpoint) -> u128| self.endpoints.iter().map(bytes).sum::<u128>();
         let fit = input.len() as u128 >= needed(Endpoint::input_bytes)
@@ -71,10 +69,11 @@ impl SeededDriver {
     /// One exchange between memories of any kind, that of rank i at i.
     ///
     /// # Errors
-    /// Memories that do not fit, or a schedule whose ends do not agree.
+    /// Memories that do not fit, sizes that were planned for other plans, or a schedule whose ends do
+    /// not agree.
     ///
     /// # Panics
-    /// Not one memory for each plan, or sizes that were planned for other plans.
+    /// Not one memory for each plan.
     pub fn exchange_in<S: Storage>(
         &mut self,
         sizes: impl Into<BlockSizes>,
@@ -82,13 +81,16 @@ impl SeededDriver {
         seed: u64,
     ) -> Result<(), ExecError> {
         assert_eq!(memories.len(), self.endpoints.len(), "a memory for every rank");
-        self.begin(sizes);
+        self.begin(sizes)?;
         self.run(memories, seed)
     }
 
-    fn begin(&mut self, sizes: impl Into<BlockSizes>) {
+    fn begin(&mut self, sizes: impl Into<BlockSizes>) -> Result<(), ExecError> {
         let sizes = sizes.into();
-        self.endpoints.iter_mut().for_each(|endpoint| endpoint.begin(sizes.clone()));
+        self.endpoints.iter_mut().try_for_each(|endpoint| {
+            endpoint.begin(sizes.clone());
+            endpoint.check_sizes()
+        })
     }
 
     fn run<S: Storage>(&mut self, memories: &mut [S], seed: u64) -> Result<(), ExecError> {

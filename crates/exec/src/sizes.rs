@@ -18,9 +18,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
-use topocoll_schedule::{Demand, Problem};
+use topocoll_schedule::{Demand, Problem, Schedule};
 use topocoll_topology::{Rank, parallel};
 
+use crate::error::MOST_BYTES;
 use crate::plan::{NONE, Plan, all_or_first_error};
 use crate::{Buffer, PlanError, Region};
 
@@ -109,8 +110,9 @@ impl PlannedSizes {
                 rank.receive(step);
                 Ok(())
             };
-            let refused = parallel::each(&mut ranks).find_map_first(|rank| hear(rank).err());
-            if let Some(refused) = refused {
+            if let Some(refused) =
+                parallel::each(&mut ranks).find_map_first(|rank| hear(rank).err())
+            {
                 return Err(refused);
             }
         }
@@ -122,7 +124,8 @@ impl PlannedSizes {
     /// gets, in `column`.
     ///
     /// # Errors
-    /// As [`new`](Self::new), or [`PlanError::Passes`] where blocks of other ranks pass through.
+    /// As [`new`](Self::new), [`PlanError::Passes`] where blocks of other ranks pass through, or
+    /// [`PlanError::OwnBlock`] where `row` and `column` disagree about a block that the rank keeps.
     pub fn of_rank(plan: &Arc<Plan>, row: &[u64], column: &[u64]) -> Result<Self, PlanError> {
         let mut rank = Sizing::new(plan, row.to_vec())?;
         plan.check_sizes("output", column.len(), plan.problem.ranks)?;
@@ -141,7 +144,26 @@ impl PlannedSizes {
             }
             rank.receive(step);
         }
-        Ok(Self { ranks: vec![rank.finish()?] })
+        let kept = rank.sizes.iter().zip(column).find(|(given, wanted)| given != wanted);
+        let two = kept.map(|(&given, &wanted)| (given, wanted));
+        let ranks = vec![rank.finish()?];
+        match two {
+            Some((given, wanted)) => Err(PlanError::OwnBlock { rank: plan.rank, given, wanted }),
+            None => Ok(Self { ranks }),
+        }
+    }
+
+    /// Checks that every rank can plan for itself, whatever the sizes are.
+    ///
+    /// # Errors
+    /// As [`of_rank`](Self::of_rank), of the first rank that cannot.
+    pub fn check_schedule(schedule: &Schedule) -> Result<(), PlanError> {
+        let ones = |blocks: u32| vec![1; blocks as usize];
+        schedule.rule().classes().representatives().try_for_each(|rank| {
+            let plan = Arc::new(Plan::new(schedule, rank)?);
+            let (row, column) = (ones(plan.input_blocks()), ones(schedule.problem.ranks));
+            Self::of_rank(&plan, &row, &column).map(|_| ())
+        })
     }
 
     /// Bytes that sizes and places take beside a plan, whatever the sizes are.
@@ -162,9 +184,19 @@ impl PlannedSizes {
     /// # Panics
     /// Sizes that were planned for another plan.
     pub(crate) fn of(&self, plan: &Plan) -> &RankSizes {
-        self.rank(plan.rank)
-            .filter(|rank| std::ptr::eq(&raw const *rank.plan, plan))
-            .expect("block sizes that were planned for this plan")
+        assert!(self.serves(plan), "block sizes that were planned for this plan");
+        self.known(plan)
+    }
+
+    /// Whether they were planned for this plan or an equal one.
+    pub(crate) fn serves(&self, plan: &Plan) -> bool {
+        let planned = self.rank(plan.rank).map(|rank| &*rank.plan);
+        planned.is_some_and(|planned| std::ptr::eq(planned, plan) || planned == plan)
+    }
+
+    /// Those of a rank whose plan they [serve](Self::serves).
+    pub(crate) fn known(&self, plan: &Plan) -> &RankSizes {
+        self.rank(plan.rank).expect("bug: block sizes of another rank")
     }
 
     fn rank(&self, rank: Rank) -> Option<&RankSizes> {
@@ -469,8 +501,7 @@ impl Sizing {
                 end = end.and_then(|end| end.checked_add(bytes));
                 offsets.push(end.unwrap_or(0));
             }
-            // Offsets are added to once more: half of what can be numbered is enough.
-            self.too_large |= end.is_none_or(|end| end > u64::MAX / 4);
+            self.too_large |= end.is_none_or(|end| end > MOST_BYTES);
             offsets
         };
         let (input, output, work) =
@@ -525,7 +556,7 @@ impl RankSizes {
                 if weight.staged {
                     let sum = staged.checked_add(weight.bytes);
                     staged = sum
-                        .filter(|&sum| sum <= u64::MAX / 4)
+                        .filter(|&sum| sum <= MOST_BYTES)
                         .ok_or(PlanError::Bytes { rank: plan.rank })?;
                 }
             }

@@ -162,11 +162,8 @@ impl ThreadedDriver {
     /// `output`.
     ///
     /// # Errors
-    /// Buffers of other sizes than the ranks' together, a schedule whose ends do not agree, or
-    /// threads that cannot be started.
-    ///
-    /// # Panics
-    /// Sizes that were planned for other plans.
+    /// Buffers of other sizes than the ranks' together, sizes that were planned for other plans, a
+    /// schedule whose ends do not agree, or threads that cannot be started.
     pub fn exchange(
         &mut self,
         sizes: impl Into<BlockSizes>,
@@ -176,7 +173,10 @@ impl ThreadedDriver {
         self.start_others()?;
         let start = Instant::now();
         let sizes = sizes.into();
-        self.endpoints.iter_mut().for_each(|endpoint| endpoint.begin(sizes.clone()));
+        self.endpoints.iter_mut().try_for_each(|endpoint| {
+            endpoint.begin(sizes.clone());
+            endpoint.check_sizes()
+        })?;
         let Some(first) = self.endpoints.first() else {
             return Ok(Timed { elapsed: start.elapsed(), most_under_way: 0 });
         };

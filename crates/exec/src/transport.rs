@@ -1,11 +1,15 @@
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use topocoll_topology::Rank;
 
 use crate::{Action, Endpoint, EndpointMessage, ExecError, Storage};
 
-/// Carries a rank's messages. A runtime implements it for [`drive`].
+/// Carries a rank's messages. A runtime implements it for [`Driver`].
+///
+/// Tags number the steps of the exchanges that two ranks have in common, without end: after 2^32 they
+/// begin again. Messages of the same tag, or of two exchanges, arrive in the order sent.
 pub trait Transport {
     /// Sends a message; its bytes are taken before the call returns. It blocks at most until they
     /// are.
@@ -21,7 +25,7 @@ pub trait Transport {
     fn arrival(&mut self, patience: Duration) -> Result<Option<Arrival>, String>;
 
     /// Receives a message from a rank straight into its place, without a copy: returns the number of
-    /// its bytes, or none if it does not come within `patience`. [`drive`] calls it in the order of
+    /// its bytes, or none if it does not come within `patience`. A [`Driver`] calls it in the order of
     /// the receives and never calls [`arrival`](Self::arrival), if [`places`](Self::places) says so.
     /// A message of more bytes than `place` has is not received; its length is returned.
     ///
@@ -55,73 +59,198 @@ pub struct Arrival {
     pub bytes: Vec<u8>,
 }
 
-/// Drives an endpoint through its exchange over a transport, in the caller's thread. Every message
-/// that is waited for must come within `patience`.
+/// Drives one rank's exchanges over a transport, one after another, in the caller's thread.
 ///
-/// # Errors
-/// Buffers that are too small; an error of the transport, with rank, step and peer; a message of
-/// another length or tag than the schedule's, or none in time. Each stops the endpoint.
-pub fn drive(
-    endpoint: &mut Endpoint,
-    memory: &mut impl Storage,
-    transport: &mut impl Transport,
-    patience: Duration,
-) -> Result<(), ExecError> {
-    let outcome =
-        endpoint.check(memory).and_then(|()| exchange(endpoint, memory, transport, patience));
-    if outcome.is_err() {
-        endpoint.cancel();
-    }
-    outcome
+/// A faster rank already sends for the next exchange while this one is still in the last: the driver
+/// keeps such messages for it. The exchanges may be of several plans and subsets, as long as any two
+/// ranks drive those that both take part in in the same order. One that fails is one of them: after an
+/// error a rank goes on with the next exchange as the others do, and messages that are late are
+/// dropped.
+#[derive(Debug)]
+pub struct Driver<T> {
+    transport: T,
+    /// By rank of the machine, the first tag of the next exchange with it.
+    next: Vec<u32>,
+    /// Messages that came before they were waited for.
+    held: VecDeque<Arrival>,
+    has_failed: bool,
 }
 
-fn exchange(
-    endpoint: &mut Endpoint,
-    memory: &mut impl Storage,
-    transport: &mut impl Transport,
-    patience: Duration,
-) -> Result<(), ExecError> {
-    let (mut posted, mut early) = (VecDeque::new(), VecDeque::new());
-    loop {
-        match endpoint.poll()? {
-            Action::Copy(copy) => endpoint.copy(copy, memory),
-            Action::Send(message) => {
-                let sent = memory
-                    .read(message.region, |bytes| transport.send(message.peer, message.tag, bytes));
-                if let Err(reason) = sent {
-                    return Err(endpoint.fail(message.token, reason));
+impl<T: Transport> Driver<T> {
+    /// A driver whose first exchange has tags from 0 on.
+    pub fn new(transport: T) -> Self {
+        Self { transport, next: Vec::new(), held: VecDeque::new(), has_failed: false }
+    }
+
+    /// The transport.
+    pub fn transport(&mut self) -> &mut T {
+        &mut self.transport
+    }
+
+    /// Drives an endpoint through its exchange, or through another one of the same block sizes if it
+    /// is [done](Endpoint::is_done). Every message that is waited for must come within `patience`.
+    ///
+    /// # Errors
+    /// Block sizes that are refused, and buffers that are too small; an error of the transport, with
+    /// rank, step and peer; a message of another length or tag than the schedule's, or none in time; a
+    /// rank that has gone on to a later exchange. Each stops the endpoint.
+    pub fn drive(
+        &mut self,
+        endpoint: &mut Endpoint,
+        memory: &mut impl Storage,
+        patience: Duration,
+    ) -> Result<(), ExecError> {
+        if endpoint.is_done() {
+            endpoint.again();
+        }
+        let plan = Arc::clone(endpoint.plan());
+        let peers = || (0..plan.problem().ranks).map(|rank| plan.machine_rank(rank).index());
+        let ranks = peers().max().map_or(0, |last| last + 1);
+        self.next.resize(ranks.max(self.next.len()), 0);
+        let outcome =
+            endpoint.check(memory).and_then(|()| self.exchange(endpoint, memory, patience));
+        peers().for_each(|peer| self.next[peer] = self.next[peer].wrapping_add(plan.tags()));
+        if outcome.is_err() {
+            endpoint.cancel();
+            self.has_failed = true;
+            self.held.retain(|held| behind(&self.next, held) >= 0);
+        }
+        outcome
+    }
+
+    fn exchange(
+        &mut self,
+        endpoint: &mut Endpoint,
+        memory: &mut impl Storage,
+        patience: Duration,
+    ) -> Result<(), ExecError> {
+        let (mut posted, mut ready) = (VecDeque::new(), VecDeque::new());
+        loop {
+            match endpoint.poll()? {
+                Action::Copy(copy) => endpoint.copy(copy, memory),
+                Action::Send(message) => {
+                    let (to, tag, transport) =
+                        (message.peer, self.tag(message), &mut self.transport);
+                    let sent = memory.read(message.region, |bytes| transport.send(to, tag, bytes));
+                    if let Err(reason) = sent {
+                        return Err(endpoint.fail(message.token, reason));
+                    }
+                    endpoint.complete(message.token, message.region.bytes)?;
                 }
-                endpoint.complete(message.token, message.region.bytes)?;
-            }
-            Action::Receive(message) => posted.push_back(message),
-            Action::Wait if transport.places() => {
-                let message = posted.pop_front().expect("bug: a rank that waits for nobody");
-                let (from, tag) = (message.peer, message.tag);
-                let received = memory.fill(message.region, |place| {
-                    transport.receive_into(from, tag, place, patience)
-                });
-                match received {
-                    Err(reason) => return Err(endpoint.fail(message.token, reason)),
-                    Ok(Some(bytes)) => endpoint.complete(message.token, bytes)?,
-                    Ok(None) => {
-                        let (rank, step) = (endpoint.rank(), endpoint.step());
-                        let (peer, within) = (message.peer, patience);
-                        return Err(ExecError::Deadline { rank, step, peer, within });
+                Action::Receive(message) => match self.kept(endpoint, message)? {
+                    Some(arrival) => ready.push_back((message, arrival)),
+                    None => posted.push_back(message),
+                },
+                Action::Wait if self.transport.places() => {
+                    let message: EndpointMessage =
+                        posted.pop_front().expect("bug: a rank that waits for nobody");
+                    let (from, tag, transport) =
+                        (message.peer, self.tag(message), &mut self.transport);
+                    let received = memory.fill(message.region, |place| {
+                        transport.receive_into(from, tag, place, patience)
+                    });
+                    match received {
+                        Err(reason) => return Err(endpoint.fail(message.token, reason)),
+                        Ok(Some(bytes)) => endpoint.complete(message.token, bytes)?,
+                        Ok(None) => return Err(late(endpoint, message, patience)),
                     }
                 }
-            }
-            Action::Wait => {
-                let (at, arrival) = awaited(endpoint, &posted, &mut early, transport, patience)?;
-                let message: EndpointMessage = posted.remove(at).expect("it is there");
-                endpoint.complete(message.token, arrival.bytes.len() as u64)?;
-                memory.write(message.region, &arrival.bytes);
-            }
-            Action::Done => {
-                let Some(arrival) = early.pop_front() else { return Ok(()) };
-                return Err(unexpected(endpoint, &arrival));
+                Action::Wait => {
+                    let (message, arrival) = match ready.pop_front() {
+                        Some(ready) => ready,
+                        None => self.awaited(endpoint, &mut posted, patience)?,
+                    };
+                    endpoint.complete(message.token, arrival.bytes.len() as u64)?;
+                    memory.write(message.region, &arrival.bytes);
+                }
+                Action::Done => {
+                    let tags = endpoint.plan().tags();
+                    let ours = |arrival: &&Arrival| self.step(endpoint, arrival) < i64::from(tags);
+                    return self
+                        .held
+                        .iter()
+                        .find(ours)
+                        .map_or(Ok(()), |arrival| Err(unexpected(endpoint, arrival)));
+                }
             }
         }
     }
+
+    fn tag(&self, message: EndpointMessage) -> u32 {
+        self.next[message.peer.index()].wrapping_add(message.tag)
+    }
+
+    /// The step of this exchange that a message belongs to: negative for one of an earlier exchange,
+    /// and the number of steps or more for a later one.
+    fn step(&self, endpoint: &Endpoint, arrival: &Arrival) -> i64 {
+        let step = behind(&self.next, arrival);
+        let later = if endpoint.plan().includes(arrival.from) { 0 } else { endpoint.plan().tags() };
+        if step < 0 { step.into() } else { i64::from(later) + i64::from(step) }
+    }
+
+    /// The message of a receive, if it is there.
+    fn kept(
+        &mut self,
+        endpoint: &Endpoint,
+        message: EndpointMessage,
+    ) -> Result<Option<Arrival>, ExecError> {
+        let (peer, tag) = (message.peer, self.tag(message));
+        let of_peer = |arrival: &Arrival| arrival.from == peer;
+        if let Some(at) = self.held.iter().position(|held| of_peer(held) && held.tag == tag) {
+            return Ok(self.held.remove(at));
+        }
+        let tags = i64::from(endpoint.plan().tags());
+        let is_ahead = |held: &Arrival| of_peer(held) && self.step(endpoint, held) >= tags;
+        if self.held.iter().any(is_ahead) { Err(ahead(endpoint, peer)) } else { Ok(None) }
+    }
+
+    /// A posted receive and its message, which arrives within `patience`.
+    fn awaited(
+        &mut self,
+        endpoint: &mut Endpoint,
+        posted: &mut VecDeque<EndpointMessage>,
+        patience: Duration,
+    ) -> Result<(EndpointMessage, Arrival), ExecError> {
+        let first = *posted.front().expect("bug: a rank that waits for nobody");
+        // None: a time that no clock reaches.
+        let until = Instant::now().checked_add(patience);
+        loop {
+            let left =
+                until.map_or(patience, |until| until.saturating_duration_since(Instant::now()));
+            let arrival = match self.transport.arrival(left) {
+                Err(reason) => return Err(endpoint.fail(first.token, reason)),
+                Ok(None) if left.is_zero() => return Err(late(endpoint, first, patience)),
+                Ok(None) => continue,
+                Ok(Some(arrival)) => arrival,
+            };
+            let fits = |message: &EndpointMessage| {
+                (message.peer, self.tag(*message)) == (arrival.from, arrival.tag)
+            };
+            if let Some(message) = posted.iter().position(fits).and_then(|at| posted.remove(at)) {
+                return Ok((message, arrival));
+            }
+            let (step, tags) = (self.step(endpoint, &arrival), endpoint.plan().tags());
+            if step < 0 && self.has_failed {
+                // Of an exchange that this rank has left.
+            } else if step < i64::from(endpoint.step()) {
+                return Err(unexpected(endpoint, &arrival));
+            } else {
+                let from = arrival.from;
+                self.held.push_back(arrival);
+                if step >= i64::from(tags) && posted.iter().any(|message| message.peer == from) {
+                    return Err(ahead(endpoint, from));
+                }
+            }
+            if left.is_zero() {
+                return Err(late(endpoint, first, patience));
+            }
+        }
+    }
+}
+
+/// How far a message's tag is behind the first one of the next exchange with its sender.
+fn behind(next: &[u32], arrival: &Arrival) -> i32 {
+    arrival.tag.wrapping_sub(next.get(arrival.from.index()).copied().unwrap_or(0)) as i32
 }
 
 fn unexpected(endpoint: &Endpoint, arrival: &Arrival) -> ExecError {
@@ -129,48 +258,11 @@ fn unexpected(endpoint: &Endpoint, arrival: &Arrival) -> ExecError {
     ExecError::Unexpected { rank, step, peer: arrival.from, tag: arrival.tag }
 }
 
-/// A message that has arrived for a posted receive, and the position of that receive.
-fn awaited(
-    endpoint: &mut Endpoint,
-    posted: &VecDeque<EndpointMessage>,
-    early: &mut VecDeque<Arrival>,
-    transport: &mut impl Transport,
-    patience: Duration,
-) -> Result<(usize, Arrival), ExecError> {
-    let fits = |message: &EndpointMessage, arrival: &Arrival| {
-        (message.peer, message.tag) == (arrival.from, arrival.tag)
-    };
-    let known = early.iter().enumerate().find_map(|(i, arrival)| {
-        Some((i, posted.iter().position(|message| fits(message, arrival))?))
-    });
-    if let Some((i, at)) = known {
-        return Ok((at, early.remove(i).expect("it is there")));
-    }
-    let first = posted.front().expect("bug: a rank that waits for nobody");
-    // None: a time that no clock reaches.
-    let until = Instant::now().checked_add(patience);
-    loop {
-        let now = Instant::now();
-        let left = until.map_or(patience, |until| until.saturating_duration_since(now));
-        let arrival = match transport.arrival(left) {
-            Err(reason) => return Err(endpoint.fail(first.token, reason)),
-            Ok(None) if left.is_zero() => {
-                let (rank, step) = (endpoint.rank(), endpoint.step());
-                return Err(ExecError::Deadline { rank, step, peer: first.peer, within: patience });
-            }
-            Ok(None) => continue,
-            Ok(Some(arrival)) => arrival,
-        };
-        if let Some(at) = posted.iter().position(|message| fits(message, &arrival)) {
-            return Ok((at, arrival));
-        }
-        if arrival.tag < endpoint.step() || arrival.tag >= endpoint.plan().tags() {
-            return Err(unexpected(endpoint, &arrival));
-        }
-        early.push_back(arrival);
-        if left.is_zero() {
-            let (rank, step) = (endpoint.rank(), endpoint.step());
-            return Err(ExecError::Deadline { rank, step, peer: first.peer, within: patience });
-        }
-    }
+fn ahead(endpoint: &Endpoint, peer: Rank) -> ExecError {
+    ExecError::Ahead { rank: endpoint.rank(), step: endpoint.step(), peer }
+}
+
+fn late(endpoint: &Endpoint, message: EndpointMessage, within: Duration) -> ExecError {
+    let (rank, step) = (endpoint.rank(), endpoint.step());
+    ExecError::Deadline { rank, step, peer: message.peer, within }
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use topocoll_exec::{Action, Arrival, Endpoint, ExecError, Memory, Plan, Transport, drive};
+use topocoll_exec::{Action, Arrival, Driver, Endpoint, ExecError, Memory, Plan, Transport};
 use topocoll_schedule::{
     Block, Collective, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet,
     Step, Strided,
@@ -70,7 +70,8 @@ enum Fault {
     FailArrival,
     Lose(u32),
     Shorten(u32),
-    Stray,
+    /// The message of step 1 has this tag.
+    Stray(u32),
     /// None; every message is received in its place.
     Place,
     /// The same, and a message of this step is short.
@@ -94,7 +95,7 @@ impl Transport for Channels {
             Fault::Shorten(step) | Fault::PlaceShort(step) if step == tag => {
                 arrival.bytes.truncate(1);
             }
-            Fault::Stray if tag == 1 => arrival.tag = 77,
+            Fault::Stray(other) if tag == 1 => arrival.tag = other,
             Fault::Delay => thread::sleep(Duration::from_millis(3)),
             _ => {}
         }
@@ -162,13 +163,13 @@ fn exchange(fault: Fault, patience: Duration) -> Vec<Result<Vec<u8>, ExecError>>
         thread::spawn(move || {
             let other = if places { Fault::Place } else { Fault::None };
             let fault = if rank == 2 { fault } else { other };
-            let mut transport = Channels { rank, to, from, fault, kept: VecDeque::new() };
+            let transport = Channels { rank, to, from, fault, kept: VecDeque::new() };
             let mut endpoint = Endpoint::new(plan(rank), BLOCK);
             let input: Vec<u8> = (0..RANKS).flat_map(|to| block(rank, to)).collect();
             let mut output = vec![0; input.len()];
             let mut work = vec![0; endpoint.plan().workspace_bytes(BLOCK) as usize];
             let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
-            drive(&mut endpoint, &mut memory, &mut transport, patience).map(|()| output)
+            Driver::new(transport).drive(&mut endpoint, &mut memory, patience).map(|()| output)
         })
     });
     let ranks: Vec<_> = ranks.collect();
@@ -205,8 +206,11 @@ fn faults_name_rank_step_and_peer_and_never_hang() {
     assert_eq!(error(Fault::PlaceShort(0), 3), short);
     let nothing = "rank 5, step 1: nothing from rank 3 within 0.2 s";
     assert_eq!(error(Fault::PlaceShort(0), 5), nothing);
-    let stray = "rank 4, step 1: a message of tag 77 from rank 2, which sends none";
-    assert!([stray, &stray.replace("step 1", "step 0")].contains(&&*error(Fault::Stray, 4)));
+    let stray = |tag| error(Fault::Stray(tag), 4).replace("step 1", "step 0");
+    let unexpected = "rank 4, step 0: a message of tag 4294967295 from rank 2, which sends none";
+    assert_eq!(stray(u32::MAX), unexpected);
+    let ahead = "rank 4, step 1: rank 2 is in a later exchange, and has left this one";
+    assert_eq!(error(Fault::Stray(77), 4), ahead);
     // A rank that finished has the right bytes.
     for fault in [Fault::FailSend(4), Fault::Lose(4), Fault::Shorten(4)] {
         for (rank, output) in told(fault).into_iter().enumerate() {

@@ -60,7 +60,15 @@ pub trait Rule: Send + Sync {
 
     /// Classes of equivalent ranks. Under [`RankClasses::cyclic`], where every rank sends to itself
     /// + s (mod P), messages must take the machine's own routes.
-    fn classes(&self) -> RankClasses;
+    ///
+    /// The default has every rank in a class of its own, as many as end with a block at rank 0. Rules
+    /// of equivalent ranks override it: analyses take time in proportion to the classes.
+    fn classes(&self) -> RankClasses {
+        let mut last = Vec::new();
+        self.final_layout(Rank(0), &mut last);
+        let ranks = last.iter().flatten().map(|block| block.from.0.saturating_add(1)).max();
+        RankClasses::distinct(ranks.unwrap_or(1))
+    }
 
     /// Calls `each` with the representatives of some classes that are not idle in `step`, each once.
     /// Idle ones may be among them. The classes are those of the rule, or finer ones.
