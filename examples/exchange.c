@@ -1,12 +1,14 @@
-/* Eight ranks of a torus exchange 8 blocks each, over the program's own transport: a list of
- * messages in one process. Prints the blocks of rank 3. */
+/* Eight ranks of a torus exchange 8 blocks each, three times, over the program's own transport: a list of
+ * messages in one process, which keeps their order. A fast rank is in the next exchange before others have
+ * ended this one. Prints the last blocks of rank 3. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <topocoll.h>
 
 #define RANKS 8
-#define BLOCK 6
+#define BLOCK 8
+#define ROUNDS 3
 
 struct message {
     uint32_t from, to, tag;
@@ -56,25 +58,31 @@ static int receive_messages(uint32_t rank, topocoll_exchange *exchange) {
     return any;
 }
 
+static topocoll_exchange *exchange[RANKS];
+static topocoll_buffers buffers[RANKS];
+static uint8_t *input[RANKS];
+static int round_of[RANKS];
+
+static void begin(uint32_t rank) {
+    for (int to = 0; to < RANKS; to++)
+        snprintf((char *)input[rank] + to * BLOCK, BLOCK, "%d:%u->%d", round_of[rank], rank, to);
+    check(topocoll_exchange_begin(exchange[rank], BLOCK, &buffers[rank]));
+}
+
 int main(void) {
-    topocoll_exchange *exchange[RANKS];
-    uint8_t *input[RANKS], *output[RANKS], *work[RANKS];
     if (topocoll_abi_version() != TOPOCOLL_ABI_VERSION) return 2;
 
     for (uint32_t rank = 0; rank < RANKS; rank++) {
         topocoll_plan *plan;
         check(topocoll_plan_new("torus:4x2", "alltoall", NULL, NULL, BLOCK, 0, rank, &plan));
-        topocoll_buffers buffers;
-        buffers.input_bytes = topocoll_plan_input_bytes(plan, BLOCK);
-        buffers.output_bytes = topocoll_plan_output_bytes(plan, BLOCK);
-        buffers.work_bytes = topocoll_plan_workspace_bytes(plan, BLOCK);
-        buffers.input = input[rank] = malloc(buffers.input_bytes);
-        buffers.output = output[rank] = malloc(buffers.output_bytes);
-        buffers.work = work[rank] = malloc(buffers.work_bytes + 1);
-        for (int to = 0; to < RANKS; to++)
-            snprintf((char *)input[rank] + to * BLOCK, BLOCK, "%u->%d", rank, to);
+        buffers[rank].input_bytes = topocoll_plan_input_bytes(plan, BLOCK);
+        buffers[rank].output_bytes = topocoll_plan_output_bytes(plan, BLOCK);
+        buffers[rank].work_bytes = topocoll_plan_workspace_bytes(plan, BLOCK);
+        buffers[rank].input = input[rank] = malloc(buffers[rank].input_bytes);
+        buffers[rank].output = malloc(buffers[rank].output_bytes);
+        buffers[rank].work = malloc(buffers[rank].work_bytes + 1);
         exchange[rank] = topocoll_exchange_new(plan);
-        check(topocoll_exchange_begin(exchange[rank], BLOCK, &buffers));
+        begin(rank);
         topocoll_plan_free(plan); /* the exchange stays valid */
     }
 
@@ -90,20 +98,21 @@ int main(void) {
                 } else if (action.kind == TOPOCOLL_KIND_RECEIVE) {
                     waiting[rank][waiting_count[rank]++] = action;
                 } else if (action.kind == TOPOCOLL_KIND_DONE) {
-                    done++;
-                    break;
+                    if (++round_of[rank] >= ROUNDS) break;
+                    begin(rank);
                 }
             } while (action.kind != TOPOCOLL_KIND_WAIT || receive_messages(rank, exchange[rank]));
+            done += round_of[rank] >= ROUNDS;
         }
     }
 
-    for (int from = 0; from < RANKS; from++) printf("%s ", (char *)output[3] + from * BLOCK);
+    for (int from = 0; from < RANKS; from++) printf("%s ", (char *)buffers[3].output + from * BLOCK);
     printf("\n");
     for (uint32_t rank = 0; rank < RANKS; rank++) {
         topocoll_exchange_free(exchange[rank]);
         free(input[rank]);
-        free(output[rank]);
-        free(work[rank]);
+        free(buffers[rank].output);
+        free(buffers[rank].work);
     }
     return 0;
 }

@@ -1,5 +1,6 @@
 /* An event loop over sockets that never block: each of six processes exchanges a block with every other by
- * poll, reads and writes. Prints the chosen algorithm and the blocks of rank 3. */
+ * poll, reads and writes, three times. A message of the next exchange waits in its socket. Prints the chosen
+ * algorithm and the last blocks of rank 3. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -13,10 +14,11 @@
 
 #define RANKS 6
 #define BLOCK 100000
+#define ROUNDS 3
 #define MOST 64 /* messages under way */
 
 struct header {
-    uint32_t tag, pad;
+    uint32_t number, tag; /* of the exchange, and in it */
     uint64_t bytes;
 };
 
@@ -37,6 +39,7 @@ static struct peer peers[RANKS];
 static topocoll_action posted[MOST];
 static int posted_count;
 static topocoll_exchange *exchange;
+static uint32_t number;
 
 static void check(topocoll_status status) {
     if (status == TOPOCOLL_STATUS_OK) return;
@@ -46,7 +49,7 @@ static void check(topocoll_status status) {
 
 /* The posted receive of the message whose header has arrived from a rank. */
 static topocoll_action *receive_of(uint32_t rank) {
-    for (int i = 0; i < posted_count; i++)
+    for (int i = 0; i < posted_count && peers[rank].header.number == number; i++)
         if (posted[i].peer == rank && posted[i].tag == peers[rank].header.tag) return &posted[i];
     return NULL;
 }
@@ -116,7 +119,7 @@ static int advance(void) {
         struct peer *peer = &peers[action.peer];
         int last = (peer->first + peer->count++) % MOST;
         peer->sends[last].action = action;
-        peer->sends[last].header = (struct header){action.tag, 0, action.bytes};
+        peer->sends[last].header = (struct header){number, action.tag, action.bytes};
     }
 }
 
@@ -143,20 +146,21 @@ static void exchange_blocks(uint32_t rank) {
     buffers.input = input;
     buffers.output = malloc(buffers.output_bytes);
     buffers.work = malloc(buffers.work_bytes + 1);
-    for (int to = 0; to < RANKS; to++) snprintf((char *)input + to * BLOCK, BLOCK, "%u->%d", rank, to);
-
     exchange = topocoll_exchange_new(plan);
-    check(topocoll_exchange_begin(exchange, BLOCK, &buffers));
-    while (!advance()) {
-        struct pollfd fds[RANKS];
-        for (uint32_t i = 0; i < RANKS; i++) {
-            short events = (can_read(i) ? POLLIN : 0) | (peers[i].count > 0 ? POLLOUT : 0);
-            fds[i] = (struct pollfd){i == rank ? -1 : peers[i].fd, events, 0};
-        }
-        if (poll(fds, RANKS, -1) < 0 && errno != EINTR) fails("poll");
-        for (uint32_t i = 0; i < RANKS; i++) {
-            if (fds[i].revents & POLLOUT) write_to(i);
-            if (fds[i].revents & (POLLIN | POLLHUP) && can_read(i)) read_from(i);
+    for (number = 0; number < ROUNDS; number++) {
+        for (int to = 0; to < RANKS; to++) snprintf((char *)input + to * BLOCK, BLOCK, "%u:%u->%d", number, rank, to);
+        check(topocoll_exchange_begin(exchange, BLOCK, &buffers));
+        while (!advance()) {
+            struct pollfd fds[RANKS];
+            for (uint32_t i = 0; i < RANKS; i++) {
+                short events = (can_read(i) ? POLLIN : 0) | (peers[i].count > 0 ? POLLOUT : 0);
+                fds[i] = (struct pollfd){i == rank ? -1 : peers[i].fd, events, 0};
+            }
+            if (poll(fds, RANKS, -1) < 0 && errno != EINTR) fails("poll");
+            for (uint32_t i = 0; i < RANKS; i++) {
+                if (fds[i].revents & POLLOUT) write_to(i);
+                if (fds[i].revents & (POLLIN | POLLHUP) && can_read(i)) read_from(i);
+            }
         }
     }
     if (rank == 3) {

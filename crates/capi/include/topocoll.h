@@ -236,7 +236,7 @@ typedef struct topocoll_request {
    */
   uint64_t block_bytes;
   /*
-   Ports of a rank, and of a node where `node_ports` is 0; or 0.
+   Ports of a rank, and of a node where `node_ports` is 0; or 0. More than can be used are cut.
    */
   uint32_t ports;
   /*
@@ -269,9 +269,11 @@ typedef struct topocoll_request {
    */
   uint32_t node_ports;
   /*
-   0.
+   Not 0 for exchanges of blocks of several sizes, by `topocoll_exchange_begin_v` or
+   `topocoll_exchange_start_v`: algorithms that pass blocks on are left out, and a named one is
+   refused. The choice is that for blocks of `block_bytes`, about the mean.
    */
-  uint32_t reserved;
+  uint32_t sizes_differ;
 } topocoll_request;
 
 #ifdef __cplusplus
@@ -293,8 +295,8 @@ const char *topocoll_message(void);
 
  `machine_name` is a file, a shipped machine or a short form such as `torus:8x8`; `operation`
  `alltoall` or `allgather`; `algorithm` a name, or null for the one predicted to be fastest;
- `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own. On
- an error, `*out` is null. `topocoll_plan_make` takes more.
+ `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own, and cut
+ to those that its ranks can use. On an error, `*out` is null. `topocoll_plan_make` takes more.
 
  # Safety
  Texts end with a zero byte; `out` may be written to.
@@ -437,7 +439,8 @@ enum topocoll_status topocoll_exchange_cancel(struct topocoll_exchange *exchange
  Bytes of the memories of an exchange of blocks of several sizes: of the input, the output and the
  workspace. `send` has the bytes of each block to send, by destination, in an all-gather of the one
  block; `receive` those of each block to receive, by source. The sizes of blocks for other ranks
- must not matter to this rank, so algorithms are refused that pass them on, such as `bruck`.
+ must not matter to this rank, so algorithms are refused that pass them on, such as `bruck`: a request
+ with `sizes_differ` chooses another one. A block that the rank keeps has one size in both lists.
 
  # Safety
  `plan` is null or a plan that is not freed; lists that are not null have as many sizes as there

@@ -99,11 +99,21 @@ pub struct Buffers {
     pub work_bytes: u64,
 }
 
+/// The memories of an exchange.
+#[derive(Debug)]
+enum Memories {
+    /// It has not begun.
+    None,
+    /// Only the caller knows them.
+    Regions,
+    Buffers(RawBuffers),
+}
+
 /// One rank's exchanges, one after another.
 #[derive(Debug)]
 pub struct ExchangeHandle {
     endpoint: Endpoint,
-    buffers: Option<RawBuffers>,
+    memories: Memories,
     /// Copies that the caller has not been asked for.
     copies: VecDeque<(Region, Region)>,
     /// The text of the last error.
@@ -111,10 +121,18 @@ pub struct ExchangeHandle {
 }
 
 impl ExchangeHandle {
-    fn begin(&mut self, sizes: impl Into<BlockSizes>, buffers: Option<RawBuffers>) {
-        self.buffers = buffers;
+    /// Begins an exchange. One that is refused leaves none begun.
+    fn begin(
+        &mut self,
+        sizes: impl FnOnce(&Arc<Plan>) -> Result<BlockSizes, Refused>,
+        memories: impl FnOnce(&Endpoint) -> Result<Memories, Refused>,
+    ) -> Result<(), Refused> {
+        self.memories = Memories::None;
         self.copies.clear();
-        self.endpoint.begin(sizes);
+        self.endpoint.begin(sizes(self.endpoint.plan())?);
+        self.endpoint.check_sizes()?;
+        self.memories = memories(&self.endpoint)?;
+        Ok(())
     }
 
     /// Runs a call on an exchange, which keeps the message of an error.
@@ -198,8 +216,8 @@ pub extern "C" fn topocoll_message() -> *const c_char {
 ///
 /// `machine_name` is a file, a shipped machine or a short form such as `torus:8x8`; `operation`
 /// `alltoall` or `allgather`; `algorithm` a name, or null for the one predicted to be fastest;
-/// `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own. On
-/// an error, `*out` is null. `topocoll_plan_make` takes more.
+/// `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own, and cut
+/// to those that its ranks can use. On an error, `*out` is null. `topocoll_plan_make` takes more.
 ///
 /// # Safety
 /// Texts end with a zero byte; `out` may be written to.
@@ -234,6 +252,7 @@ pub unsafe extern "C" fn topocoll_plan_new(
             rank,
             ranks: None,
             in_place: false,
+            sizes_differ: false,
             predicts: false,
         };
         let plan = wanted.plan()?;
@@ -345,7 +364,7 @@ pub unsafe extern "C" fn topocoll_exchange_new(plan: *const PlanHandle) -> *mut 
     let Some(handle) = (unsafe { plan.as_ref() }) else { return ptr::null_mut() };
     let endpoint = Endpoint::new(Arc::clone(&handle.plan), 0u64);
     let (copies, message) = (VecDeque::new(), CString::default());
-    Box::into_raw(Box::new(ExchangeHandle { endpoint, buffers: None, copies, message }))
+    Box::into_raw(Box::new(ExchangeHandle { endpoint, memories: Memories::None, copies, message }))
 }
 
 /// Frees an exchange, at any time. Null is ignored.
@@ -385,7 +404,7 @@ pub unsafe extern "C" fn topocoll_exchange_begin(
     // SAFETY: the caller's promise.
     unsafe {
         ExchangeHandle::guarded(exchange, |exchange| {
-            exchange.begin_in(block_bytes.into(), buffers.as_ref())
+            exchange.begin(|_| Ok(block_bytes.into()), in_buffers(buffers.as_ref())?)
         })
     }
 }
@@ -404,46 +423,32 @@ pub unsafe extern "C" fn topocoll_exchange_begin_v(
     // SAFETY: the caller's promise.
     unsafe {
         ExchangeHandle::guarded(exchange, |exchange| {
-            let sizes = regions::planned(exchange.endpoint.plan(), send, receive)?;
-            exchange.begin_in((&sizes).into(), buffers.as_ref())
+            exchange
+                .begin(|plan| regions::planned(plan, send, receive), in_buffers(buffers.as_ref())?)
         })
     }
 }
 
-impl ExchangeHandle {
-    fn begin_in(&mut self, sizes: BlockSizes, buffers: Option<&Buffers>) -> Result<(), Refused> {
-        let buffers = *buffers.ok_or_else(|| argument("the buffers are null"))?;
-        let plan = self.endpoint.plan();
+/// The memories of an exchange in these buffers.
+fn in_buffers(
+    buffers: Option<&Buffers>,
+) -> Result<impl FnOnce(&Endpoint) -> Result<Memories, Refused>, Refused> {
+    let Buffers { input, input_bytes, output, output_bytes, work, work_bytes } =
+        *buffers.ok_or_else(|| argument("the buffers are null"))?;
+    Ok(move |endpoint: &Endpoint| {
         for (buffer, null, bytes, needed) in [
-            (
-                "input",
-                buffers.input.is_null(),
-                buffers.input_bytes,
-                plan.input_bytes(sizes.clone()),
-            ),
-            (
-                "output",
-                buffers.output.is_null(),
-                buffers.output_bytes,
-                plan.output_bytes(sizes.clone()),
-            ),
-            (
-                "work",
-                buffers.work.is_null(),
-                buffers.work_bytes,
-                plan.workspace_bytes(sizes.clone()),
-            ),
+            ("input", input.is_null(), input_bytes, endpoint.input_bytes()),
+            ("output", output.is_null(), output_bytes, endpoint.output_bytes()),
+            ("work", work.is_null(), work_bytes, endpoint.workspace_bytes()),
         ] {
             let bytes = if null { 0 } else { u128::from(bytes) };
             if bytes < needed {
-                let rank = self.endpoint.rank();
+                let rank = endpoint.rank();
                 return Err(ExecError::Buffer { rank, buffer, bytes, needed }.into());
             }
         }
-        let Buffers { input, output, work, .. } = buffers;
-        self.begin(sizes, Some(RawBuffers { input, output, work }));
-        Ok(())
-    }
+        Ok(Memories::Buffers(RawBuffers { input, output, work }))
+    })
 }
 
 /// Performs the copies that are due, and returns the next action.
@@ -458,8 +463,9 @@ pub unsafe extern "C" fn topocoll_exchange_poll(
     // SAFETY: the caller's promise.
     unsafe {
         ExchangeHandle::guarded(exchange, |exchange| {
-            let begun = "the exchange has not begun in buffers";
-            let buffers = exchange.buffers.ok_or_else(|| argument(begun))?;
+            let Memories::Buffers(buffers) = exchange.memories else {
+                return Err(argument("the exchange has not begun in buffers"));
+            };
             if out.is_null() {
                 return Err(argument("`out` is null"));
             }
@@ -485,7 +491,7 @@ impl ExchangeHandle {
             return Ok(match self.endpoint.poll()? {
                 exec::Action::Copy(copy) => {
                     self.endpoint.pieces(copy, |from, to| {
-                        // SAFETY: both lie in buffers of the sizes checked in `begin_in`, are equally
+                        // SAFETY: both lie in buffers of the sizes checked in `in_buffers`, are equally
                         // long and belong to no message under way. `copy` allows them to overlap.
                         unsafe { ptr::copy(buffers.at(from), buffers.at(to), from.bytes as usize) }
                     });

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use topocoll::exec::{self, Buffer, EndpointMessage, Plan, PlannedSizes};
+use topocoll::exec::{self, BlockSizes, Buffer, EndpointMessage, Plan, PlannedSizes};
 
 use crate::{
-    ExchangeHandle, Kind, PlanHandle, Refused, Status, argument, exchange_of, guarded, refused,
+    ExchangeHandle, Kind, Memories, PlanHandle, Refused, Status, argument, exchange_of, guarded,
+    refused,
 };
 
 /// A memory of an exchange.
@@ -71,7 +72,7 @@ pub(crate) unsafe fn planned(
     plan: &Arc<Plan>,
     send: *const u64,
     receive: *const u64,
-) -> Result<Arc<PlannedSizes>, Refused> {
+) -> Result<BlockSizes, Refused> {
     if send.is_null() || receive.is_null() {
         return Err(argument("the list of sizes to send or to receive is null"));
     }
@@ -82,13 +83,15 @@ pub(crate) unsafe fn planned(
             std::slice::from_raw_parts(receive, plan.problem().ranks as usize),
         )
     };
-    Ok(Arc::new(PlannedSizes::of_rank(plan, row, column).map_err(refused)?))
+    let sizes = PlannedSizes::of_rank(plan, row, column).map_err(refused)?;
+    Ok(BlockSizes::Planned(Arc::new(sizes)))
 }
 
 /// Bytes of the memories of an exchange of blocks of several sizes: of the input, the output and the
 /// workspace. `send` has the bytes of each block to send, by destination, in an all-gather of the one
 /// block; `receive` those of each block to receive, by source. The sizes of blocks for other ranks
-/// must not matter to this rank, so algorithms are refused that pass them on, such as `bruck`.
+/// must not matter to this rank, so algorithms are refused that pass them on, such as `bruck`: a request
+/// with `sizes_differ` chooses another one. A block that the rank keeps has one size in both lists.
 ///
 /// # Safety
 /// `plan` is null or a plan that is not freed; lists that are not null have as many sizes as there
@@ -109,8 +112,11 @@ pub unsafe extern "C" fn topocoll_plan_bytes_v(
         // SAFETY: the caller's promise.
         let plan = &plan.plan;
         let sizes = unsafe { planned(plan, send, receive)? };
-        let all =
-            [plan.input_bytes(&sizes), plan.output_bytes(&sizes), plan.workspace_bytes(&sizes)];
+        let all = [
+            plan.input_bytes(sizes.clone()),
+            plan.output_bytes(sizes.clone()),
+            plan.workspace_bytes(sizes),
+        ];
         for (i, all) in all.into_iter().enumerate() {
             // SAFETY: not null, and the caller's promise.
             unsafe { bytes.add(i).write(u64::try_from(all).unwrap_or(u64::MAX)) };
@@ -132,8 +138,7 @@ pub unsafe extern "C" fn topocoll_exchange_start(
     // SAFETY: the caller's promise.
     unsafe {
         ExchangeHandle::guarded(exchange, |exchange| {
-            exchange.begin(block_bytes, None);
-            Ok(())
+            exchange.begin(|_| Ok(block_bytes.into()), |_| Ok(Memories::Regions))
         })
     }
 }
@@ -152,9 +157,7 @@ pub unsafe extern "C" fn topocoll_exchange_start_v(
     // SAFETY: the caller's promise.
     unsafe {
         ExchangeHandle::guarded(exchange, |exchange| {
-            let sizes = planned(exchange.endpoint.plan(), send, receive)?;
-            exchange.begin(&sizes, None);
-            Ok(())
+            exchange.begin(|plan| planned(plan, send, receive), |_| Ok(Memories::Regions))
         })
     }
 }
@@ -172,6 +175,9 @@ pub unsafe extern "C" fn topocoll_exchange_next(
     // SAFETY: the caller's promise.
     unsafe {
         ExchangeHandle::guarded(exchange, |exchange| {
+            if !matches!(exchange.memories, Memories::Regions) {
+                return Err(argument("the exchange has not begun without buffers"));
+            }
             if out.is_null() {
                 return Err(argument("`out` is null"));
             }

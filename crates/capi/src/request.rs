@@ -4,9 +4,10 @@ use std::ffi::{CString, c_char};
 use std::ptr;
 use std::sync::Arc;
 
-use topocoll::exec::Plan;
+use topocoll::exec::{Plan, PlannedSizes};
 use topocoll::{
-    Collective, Exchange, Machine, Parameters, Ports, Problem, Rank, Setting, Subset, machine,
+    Collective, Exchange, Machine, Parameters, Ports, Problem, Rank, Schedule, Setting, Subset,
+    machine,
 };
 
 use crate::{Refused, Status, argument, guarded, refused, text};
@@ -29,7 +30,7 @@ pub struct Request {
     pub parameters: *const c_char,
     /// Bytes of a block, for the choice; exchanges may have others.
     pub block_bytes: u64,
-    /// Ports of a rank, and of a node where `node_ports` is 0; or 0.
+    /// Ports of a rank, and of a node where `node_ports` is 0; or 0. More than can be used are cut.
     pub ports: u32,
     /// The rank, as the machine numbers it.
     pub rank: u32,
@@ -46,8 +47,10 @@ pub struct Request {
     pub message_bytes: u64,
     /// Ports of a node of several ranks to and from other nodes, or 0 for those of a rank.
     pub node_ports: u32,
-    /// 0.
-    pub reserved: u32,
+    /// Not 0 for exchanges of blocks of several sizes, by `topocoll_exchange_begin_v` or
+    /// `topocoll_exchange_start_v`: algorithms that pass blocks on are left out, and a named one is
+    /// refused. The choice is that for blocks of `block_bytes`, about the mean.
+    pub sizes_differ: u32,
 }
 
 /// The size of a request before `node_ports`.
@@ -76,6 +79,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) rank: u32,
     pub(crate) ranks: Option<Vec<Rank>>,
     pub(crate) in_place: bool,
+    pub(crate) sizes_differ: bool,
     /// Whether the time of a named algorithm is predicted too.
     pub(crate) predicts: bool,
 }
@@ -99,15 +103,28 @@ impl Wanted<'_> {
         let (schedule, seconds) = match self.algorithm {
             Some(algorithm) => {
                 let schedule = exchange.schedule(algorithm, &given).map_err(refused)?;
+                if self.sizes_differ {
+                    PlannedSizes::check_schedule(&schedule).map_err(refused)?;
+                }
                 let counts = self.predicts.then(|| exchange.count(&schedule));
                 let seconds = counts.and_then(Result::ok).map(|counts| counts.time.total());
                 (schedule, seconds.unwrap_or(f64::NAN))
             }
             None if given.is_empty() => {
                 let selection = exchange.select().map_err(refused)?;
-                let best = selection.best().ok_or_else(|| refused("no algorithm applies"))?;
-                let schedule = exchange.schedule(&best.algorithm, &best.parameters);
-                (schedule.map_err(refused)?, best.price.time.total())
+                // After the best, those that are slower.
+                let best = selection.best().into_iter().chain(&selection.choices);
+                let made = best.map(|choice| {
+                    let schedule = exchange.schedule(&choice.algorithm, &choice.parameters);
+                    schedule.map(|schedule| (schedule, choice.price.time.total()))
+                });
+                let serves = |made: &Result<(Schedule, f64), _>| {
+                    let schedule = made.as_ref().map(|(schedule, _)| schedule);
+                    !self.sizes_differ
+                        || schedule.is_ok_and(|one| PlannedSizes::check_schedule(one).is_ok())
+                };
+                let first = { made }.find(serves);
+                first.ok_or_else(|| refused("no algorithm applies"))?.map_err(refused)?
             }
             None => return Err(argument("parameters without an algorithm")),
         };
@@ -194,8 +211,13 @@ pub unsafe extern "C" fn topocoll_plan_make(
             whole
         };
         room = (request.message, request.message_bytes);
-        if request.reserved != 0 {
-            return Err(argument("`reserved` of the request is not 0"));
+        if request.ranks.is_null() && request.rank_count > 0 {
+            let count = request.rank_count;
+            return Err(argument(&format!("`rank_count` is {count}, and `ranks` is null")));
+        }
+        let (in_place, sizes_differ) = (request.in_place != 0, request.sizes_differ != 0);
+        if in_place && sizes_differ {
+            return Err(argument("`in_place` and `sizes_differ`: blocks in place have one size"));
         }
         // SAFETY: the caller's promise.
         let wanted = unsafe {
@@ -213,7 +235,8 @@ pub unsafe extern "C" fn topocoll_plan_make(
                 ports: [request.ports, request.node_ports],
                 rank: request.rank,
                 ranks,
-                in_place: request.in_place != 0,
+                in_place,
+                sizes_differ,
                 predicts: true,
             }
         };

@@ -42,48 +42,76 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Installs into a prefix as a user does, compiles the examples with the flags of pkg-config and runs
-/// them with the sanitizers of addresses, leaks and undefined behaviour, and under valgrind.
+/// The library as a user installs it, in a prefix.
+struct Installed(tempfile::TempDir);
+
+impl Installed {
+    fn new() -> Self {
+        let installed = Self(tempfile::tempdir().unwrap());
+        run(installed.make("install").arg(format!("BUILT={}", libraries().display())));
+        installed
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn make(&self, target: &str) -> Command {
+        let mut make = Command::new("make");
+        make.arg("-C").arg(here()).args(["--silent", target]);
+        make.arg(format!("PREFIX={}", self.0.path().display()));
+        make
+    }
+
+    /// Compiles a program of the repository with the flags of pkg-config.
+    fn compile(&self, cc: &str, source: &str, linked: &[&str], checks: &[&str]) -> PathBuf {
+        let mut pkg_config = Command::new("pkg-config");
+        pkg_config.env("PKG_CONFIG_PATH", self.at("lib/pkgconfig"));
+        let flags = run(pkg_config.args(["--cflags", "--libs"]).args(linked).arg("topocoll"));
+        let archive = self.at("lib/libtopocoll_c.a").to_str().unwrap().to_owned();
+        let is_ours = |flag: &str| flag == "-ltopocoll_c" && !linked.is_empty();
+        let flags = flags.split_whitespace();
+        let flags = flags.map(|flag| if is_ours(flag) { &*archive } else { flag });
+        let program = self.at("program");
+        let source = here().join("../..").join(source);
+        let mut cc = Command::new(cc);
+        cc.args(["-std=gnu11", "-g"]).args(checks).arg(source).args(flags);
+        run(cc.arg("-o").arg(&program));
+        program
+    }
+
+    /// Runs a program, perhaps below another one.
+    fn run(&self, words: &[&str]) -> String {
+        let mut command = Command::new(words[0]);
+        command.env("ASAN_OPTIONS", "detect_leaks=0");
+        run(command.args(&words[1..]).env("LD_LIBRARY_PATH", self.at("lib")))
+    }
+}
+
+const WARNINGS: [&str; 3] = ["-Wall", "-Wextra", "-Werror"];
+const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+
+/// Installs into a prefix as a user does, compiles the examples and runs them with the sanitizers of
+/// addresses, leaks and undefined behaviour, and under valgrind.
 #[test]
 fn the_examples_compile_run_and_leak_nothing() {
-    let prefix = tempfile::tempdir().unwrap();
-    let at = |name: &str| prefix.path().join(name);
-    let mut make = Command::new("make");
-    make.arg("-C").arg(here()).args(["--silent", "install"]);
-    make.arg(format!("PREFIX={}", prefix.path().display()));
-    run(make.arg(format!("BUILT={}", libraries().display())));
+    let installed = Installed::new();
     let abi = topocoll_c::TOPOCOLL_ABI_VERSION;
-    let blocks = |ranks: u32| (0..ranks).map(|from| format!("{from}->3 ")).collect::<String>();
+    let blocks = |ranks: u32| (0..ranks).map(|from| format!("2:{from}->3 ")).collect::<String>();
     for (example, expected) in [
         ("exchange", format!("{}\n", blocks(8))),
         ("sockets", format!("clustered-matchings, predicted a time\n{}\n", blocks(6))),
-        ("regions", "aaaaaabbbbcccccddd\n".to_owned()),
+        ("regions", "aaaaaaabbbbbccccccdddd\n".to_owned()),
     ] {
-        let source = here().join("../../examples").join(format!("{example}.c"));
+        let source = format!("examples/{example}.c");
         let both = [&[][..], &["--static"][..]];
         for linked in &both[..if example == "exchange" { 2 } else { 1 }] {
-            let mut pkg_config = Command::new("pkg-config");
-            pkg_config.env("PKG_CONFIG_PATH", at("lib/pkgconfig"));
-            let flags = run(pkg_config.args(["--cflags", "--libs"]).args(*linked).arg("topocoll"));
-            let mut flags: Vec<_> = flags.split_whitespace().map(str::to_owned).collect();
-            if !linked.is_empty() {
-                let archive = at("lib/libtopocoll_c.a").to_str().unwrap().to_owned();
-                flags.iter_mut().filter(|flag| *flag == "-ltopocoll_c").for_each(|flag| {
-                    archive.clone_into(flag);
-                });
-            }
-            let program = at("program");
-            let compile = |checks: &[&str]| {
-                let mut cc = Command::new("cc");
-                cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g"]).args(checks);
-                run(cc.arg(&source).args(&flags).arg("-o").arg(&program));
-            };
-            let checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-            compile(&checks);
+            let checks = [&WARNINGS[..], &SANITIZERS].concat();
+            let program = installed.compile("cc", &source, linked, &checks);
             let mut sanitized = Command::new(&program);
-            sanitized.env("LD_LIBRARY_PATH", at("lib"));
+            sanitized.env("LD_LIBRARY_PATH", installed.at("lib"));
             assert_eq!(run(&mut sanitized), expected, "{example} {linked:?}");
-            compile(&[]);
+            installed.compile("cc", &source, linked, &WARNINGS);
             if linked.is_empty() {
                 // The name of the interface's version, not the one that the linker was given.
                 let needed = run(Command::new("readelf").arg("-d").arg(&program));
@@ -93,14 +121,51 @@ fn the_examples_compile_run_and_leak_nothing() {
             valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full"]);
             valgrind
                 .args(["--show-leak-kinds=definite,indirect", "--errors-for-leak-kinds=definite"]);
-            valgrind.env("LD_LIBRARY_PATH", at("lib")).arg(&program);
+            valgrind.env("LD_LIBRARY_PATH", installed.at("lib")).arg(&program);
             assert_eq!(run(&mut valgrind), expected, "{example} {linked:?}");
         }
     }
-    let mut make = Command::new("make");
-    make.arg("-C").arg(here()).args(["--silent", "uninstall"]);
-    run(make.arg(format!("PREFIX={}", prefix.path().display())));
-    std::fs::remove_file(at("program")).unwrap();
-    let files = run(Command::new("find").arg(prefix.path()).args(["!", "-type", "d"]));
+    std::fs::remove_file(installed.at("program")).unwrap();
+    run(&mut installed.make("uninstall"));
+    let files = run(Command::new("find").arg(installed.0.path()).args(["!", "-type", "d"]));
     assert_eq!(files, "", "files that stay");
+}
+
+/// The example of a loop over MPI, with the library that the tests of the workspace take.
+#[test]
+fn a_plan_drives_messages_of_mpi() {
+    let installed = Installed::new();
+    let program = installed.compile("mpicc.openmpi", "examples/over_mpi.c", &[], &WARNINGS);
+    let program = program.to_str().unwrap();
+    let root = ["--allow-run-as-root", "--oversubscribe", "-np", "5", program];
+    let said = installed.run(&[&["mpirun.openmpi"], &root[..]].concat());
+    assert_eq!(said, "every rank has its blocks, 100 times\n");
+}
+
+/// Programs of people who embedded the library, with misuse of all kinds: see each program's text.
+#[test]
+fn programs_of_users_end_well() {
+    let installed = Installed::new();
+    let checks = [&["-w", "-pthread"][..], &SANITIZERS].concat();
+    let said = |program: &str, words: &[&str]| {
+        let source = format!("tests/inputs/embed/{program}.c");
+        let program = installed.compile("cc", &source, &[], &checks);
+        installed.run(&[&[program.to_str().unwrap()], words].concat())
+    };
+    // A child process works though the threads of its parent are gone.
+    let forked = said("fork", &["torus:8x8"]);
+    assert!(forked.ends_with("child 0 suh-shin\nchild status 0 (signal 0)\n"), "{forked}");
+    let next = said("next", &[]);
+    assert!(
+        next.contains("next before start: 1") && !next.contains("start(2^64-1): kind"),
+        "{next}"
+    );
+    assert!(next.contains("99 received: 2"), "{next}");
+    let different = said("v", &[]);
+    assert!(different.lines().count() == 15 && !different.contains("rank"), "{different}");
+    let misused = said("misuse", &[]);
+    assert!(misused.ends_with("88 tried, 0 BAD\n"), "{misused}");
+    for words in [["direct", "full:4"], ["bruck", "torus:2x2"]] {
+        assert!(said("four", &words).ends_with(": ok\n"), "{words:?}");
+    }
 }

@@ -155,6 +155,18 @@ fn a_request_is_refused_with_its_own_message() {
         (|request| request.timing = c"bluegene-q-midplane-16".as_ptr(), "bluegene-q-midplane-16"),
         (|request| request.ranks = [1u32, 9].as_ptr(), "9"),
         (|request| request.rank = 3, "rank 3 is not in the subset of 2 ranks"),
+        (|request| request.ranks = ptr::null(), "`rank_count` is 2, and `ranks` is null"),
+        (
+            |request| {
+                (request.sizes_differ, request.algorithm) = (1, c"bruck".as_ptr());
+                (request.ranks, request.rank_count) = (ptr::null(), 0);
+            },
+            "rank 0, step 0: blocks of other ranks pass through",
+        ),
+        (
+            |request| (request.sizes_differ, request.in_place) = (1, 1),
+            "blocks in place have one size",
+        ),
     ] {
         let ranks = [1u32, 2];
         let mut request = request();
@@ -206,10 +218,6 @@ fn a_node_has_ports_of_its_own() {
     assert_eq!(steps(&request), 7);
     (request.size, request.ports, request.node_ports) = (whole, 0, 16);
     assert_eq!(steps(&request), 7);
-    request.reserved = 1;
-    let mut plan = ptr::null_mut();
-    // SAFETY: the same.
-    assert_eq!(unsafe { topocoll_plan_make(&request, &mut plan) }, Status::Argument);
 }
 
 #[test]
