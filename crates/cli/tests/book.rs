@@ -100,7 +100,7 @@ fn it_builds_and_all_links_resolve() {
     }
     assert_eq!(faults, "");
     // The four pages at the top, SUMMARY.md and twenty chapters.
-    assert_eq!(pages.len(), 25);
+    assert_eq!(pages.len(), 26);
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! All-to-all and all-gather for machines with a shape: which schedule is best, what it costs, the
 //! proof that it delivers, and state machines that carry it out over your own transport.
 //!
+//! To depend on it, clone the repository beside your program, and write
+//! `topocoll = { path = "../topocoll" }` into the dependencies of your `Cargo.toml`.
+//!
 //! # A tour
 //!
 //! 1. A [`Machine`] has ranks, links, ports and timing. [`machine()`] takes a short form such as
@@ -13,7 +16,7 @@
 //!    [`contention::simulate`] lets its messages meet, [`formats`] write it and read it.
 //! 5. A [`Plan`](exec::Plan) is one rank's share of it. An [`Endpoint`](exec::Endpoint) carries the
 //!    plan out: it owns no memory, thread or clock, and says what to send, receive and copy.
-//! 6. A driver does what endpoints say: [`drive`](exec::drive) over your
+//! 6. A driver does what endpoints say: [`Driver`](exec::Driver) over your
 //!    [`Transport`](exec::Transport), [`ThreadedDriver`](exec::ThreadedDriver) in one process,
 //!    [`SeededDriver`](exec::SeededDriver) in tests.
 //!
