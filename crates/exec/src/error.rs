@@ -274,9 +274,9 @@ pub enum ExecError {
         /// Its tag.
         tag: u32,
     },
-    /// A rank that has gone on to a later exchange, and sends nothing more in this one.
-    #[error("rank {rank}, step {step}: rank {peer} is in a later exchange, and has left this one")]
-    Ahead {
+    /// A rank that has failed in this exchange, or gone on to a later one.
+    #[error("rank {rank}, step {step}: rank {peer} has left the exchange")]
+    Left {
         /// The rank.
         rank: Rank,
         /// The step.

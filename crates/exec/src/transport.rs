@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use topocoll_topology::Rank;
 
-use crate::{Action, Endpoint, EndpointMessage, ExecError, Storage};
+use crate::{Action, Endpoint, EndpointMessage, ExecError, Plan, Storage};
 
 /// Carries a rank's messages. A runtime implements it for [`Driver`].
 ///
@@ -63,9 +63,11 @@ pub struct Arrival {
 ///
 /// A faster rank already sends for the next exchange while this one is still in the last: the driver
 /// keeps such messages for it. The exchanges may be of several plans and subsets, as long as any two
-/// ranks drive those that both take part in in the same order. One that fails is one of them: after an
-/// error a rank goes on with the next exchange as the others do, and messages that are late are
-/// dropped.
+/// ranks drive those that both take part in in the same order.
+///
+/// An exchange that fails is one of them. A rank that fails says so to the others by an empty message,
+/// unless the transport [places](Transport::places) messages; then all go on with the next exchange,
+/// and messages of the last one that are late are dropped.
 #[derive(Debug)]
 pub struct Driver<T> {
     transport: T,
@@ -109,13 +111,26 @@ impl<T: Transport> Driver<T> {
         self.next.resize(ranks.max(self.next.len()), 0);
         let outcome =
             endpoint.check(memory).and_then(|()| self.exchange(endpoint, memory, patience));
-        peers().for_each(|peer| self.next[peer] = self.next[peer].wrapping_add(plan.tags()));
         if outcome.is_err() {
             endpoint.cancel();
             self.has_failed = true;
-            self.held.retain(|held| behind(&self.next, held) >= 0);
+            if !self.transport.places() {
+                self.leave(&plan);
+            }
         }
+        // One tag more, for ranks that leave.
+        peers().for_each(|peer| self.next[peer] = self.next[peer].wrapping_add(plan.tags() + 1));
+        self.held.retain(|held| behind(&self.next, held) >= 0);
         outcome
+    }
+
+    /// Tells the other ranks of a plan that this one has left the exchange.
+    fn leave(&mut self, plan: &Plan) {
+        let others = (0..plan.problem().ranks).filter(|&rank| rank != plan.rank().0);
+        for to in others.map(|rank| plan.machine_rank(rank)) {
+            // It may be gone itself.
+            let _ = self.transport.send(to, self.next[to.index()].wrapping_add(plan.tags()), &[]);
+        }
     }
 
     fn exchange(
@@ -200,8 +215,8 @@ impl<T: Transport> Driver<T> {
             return Ok(self.held.remove(at));
         }
         let tags = i64::from(endpoint.plan().tags());
-        let is_ahead = |held: &Arrival| of_peer(held) && self.step(endpoint, held) >= tags;
-        if self.held.iter().any(is_ahead) { Err(ahead(endpoint, peer)) } else { Ok(None) }
+        let has_left = |held: &Arrival| of_peer(held) && self.step(endpoint, held) >= tags;
+        if self.held.iter().any(has_left) { Err(gone(endpoint, peer)) } else { Ok(None) }
     }
 
     /// A posted receive and its message, which arrives within `patience`.
@@ -230,15 +245,15 @@ impl<T: Transport> Driver<T> {
                 return Ok((message, arrival));
             }
             let (step, tags) = (self.step(endpoint, &arrival), endpoint.plan().tags());
-            if step < 0 && self.has_failed {
-                // Of an exchange that this rank has left.
+            if step < 0 && (self.has_failed || arrival.bytes.is_empty()) {
+                // Of an exchange that this rank or the sender has left.
             } else if step < i64::from(endpoint.step()) {
                 return Err(unexpected(endpoint, &arrival));
             } else {
                 let from = arrival.from;
                 self.held.push_back(arrival);
                 if step >= i64::from(tags) && posted.iter().any(|message| message.peer == from) {
-                    return Err(ahead(endpoint, from));
+                    return Err(gone(endpoint, from));
                 }
             }
             if left.is_zero() {
@@ -258,8 +273,8 @@ fn unexpected(endpoint: &Endpoint, arrival: &Arrival) -> ExecError {
     ExecError::Unexpected { rank, step, peer: arrival.from, tag: arrival.tag }
 }
 
-fn ahead(endpoint: &Endpoint, peer: Rank) -> ExecError {
-    ExecError::Ahead { rank: endpoint.rank(), step: endpoint.step(), peer }
+fn gone(endpoint: &Endpoint, peer: Rank) -> ExecError {
+    ExecError::Left { rank: endpoint.rank(), step: endpoint.step(), peer }
 }
 
 fn late(endpoint: &Endpoint, message: EndpointMessage, within: Duration) -> ExecError {
