@@ -12,7 +12,6 @@ mod heat;
 mod help;
 mod machines;
 mod mpi_program;
-mod names;
 mod network;
 mod repairs;
 mod report;

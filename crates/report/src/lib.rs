@@ -12,6 +12,7 @@
 mod data;
 mod interned;
 mod layout;
+pub mod names;
 mod network;
 pub mod number;
 mod page;

@@ -5,9 +5,9 @@ use std::io::Write;
 use anyhow::Context;
 use serde::Serialize;
 use topocoll::{Catalogue, Choice, Exchange, Front, Machine, Parameters, Priced, Problem};
+use topocoll_report::names::Names;
 
 use super::heading::{about, assumed_by, title};
-use super::names::Names;
 use super::sweep::{asked, check_served, files, kind, partly, spaced, why, write_plot};
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{

@@ -8,9 +8,9 @@ use topocoll::{
     Budget, Catalogue, Choice, Exchange, Fastest, Line, Machine, NotSimulated, Parameters, Priced,
     Problem, Sweep,
 };
+use topocoll_report::names::Names;
 
 use super::heading::{about_sizes, assumed_by, title_of};
-use super::names::Names;
 use super::say_refused;
 use super::within::{self, Left};
 use super::{front, of_operation, refused, request};

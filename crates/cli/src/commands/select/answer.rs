@@ -5,30 +5,23 @@ use topocoll::{
     Catalogue, Choice, Exchange, FullyConnected, NotSimulated, Priced, Request, Selection, Shape,
     Time, check_counting_work,
 };
+use topocoll_report::names::{EQUAL, Names, Row, SHOWN};
 
 use super::{Report, Simulated, in_full, reason};
 use crate::args;
 use crate::commands::heading::{about_demand, assumed_by};
-use crate::commands::names::Names;
 use crate::commands::sweep::by_size;
 use crate::commands::within::{about, heading, is_open};
 use crate::commands::{command_line, of_operation, plural, refused};
 use crate::demand::Named;
 use crate::render::{self, Answer, Field, Table, blocks, bytes, height, seconds, table, width};
 
-/// Rows of the table without `--all`. On a machine with faults, what these cost takes lines too, so
-/// there are fewer rows where the answer is longer than a screen.
-const SHOWN: usize = 6;
+/// The fewest rows of the table: on a machine with faults, what these cost takes lines too, so there are
+/// fewer rows where the answer is longer than a screen.
 const FEWEST: usize = 3;
 
 /// Lines of a screen.
 const SCREEN: usize = 30;
-
-/// Settings of one algorithm within this share of time are one row.
-const NEAR: f64 = 0.01;
-
-/// Times within this share are equal.
-const EQUAL: f64 = 1e-9;
 
 /// Above this ratio to the bound, the answer says whether the best algorithm is made for the
 /// machine's shape.
@@ -66,13 +59,6 @@ struct Unsimulated<'s> {
     reason: &'s NotSimulated,
 }
 
-/// A row of the table: a choice, and others that cost as much.
-struct Row<'s> {
-    choice: &'s Choice,
-    time: f64,
-    others: Vec<&'s Choice>,
-}
-
 pub(super) fn answer(
     args: &args::Select,
     exchange: &Exchange<'_>,
@@ -84,17 +70,13 @@ pub(super) fn answer(
     let ranking = Ranking::new(selection, report.simulated.as_ref());
     let mut rows: Vec<_> = match args.all {
         true => ranking.choices.iter().map(|&(choice, time)| Row::new(choice, time)).collect(),
-        false => ranking.rows(),
+        false => Row::all(ranking.choices.iter().copied()),
     };
     let distinct = rows.len();
     rows.truncate(if args.all { distinct } else { SHOWN });
-    let winners = selection.crossovers.iter().map(|one| (&*one.algorithm, &one.parameters));
-    let equal = rows.iter().flat_map(|row| row.others.iter().copied().chain([row.choice]));
     let told = if args.all { ranking.left.len() } else { SHOWN };
     let left = ranking.left.iter().take(told).map(|left| left.choice);
-    let listed = equal.chain(left).map(|choice| (&*choice.algorithm, &choice.parameters));
-    let listed = listed.chain(winners);
-    let names = Names::new(catalogue, listed);
+    let names = Names::of_rows(catalogue, selection, &rows, left);
     let hidden = distinct - rows.len();
     let mut told =
         Told { args, exchange, sizes, catalogue, selection, report, ranking, rows, names, hidden };
@@ -515,37 +497,5 @@ impl<'s> Ranking<'s> {
     fn open(&self) -> Vec<&'s Choice> {
         let open = self.left.iter().filter(|left| is_open(left.reason));
         open.map(|left| left.choice).collect()
-    }
-
-    /// The distinct rows: choices of equal cost, and nearly equal settings of one algorithm, are
-    /// one row.
-    fn rows(&self) -> Vec<Row<'s>> {
-        let mut rows: Vec<Row<'_>> = Vec::new();
-        for &(choice, time) in &self.choices {
-            let joins = |row: &&mut Row<'_>| {
-                row.costs_as(choice, time)
-                    || row.choice.algorithm == choice.algorithm
-                        && (time - row.time).abs() <= NEAR * row.time
-            };
-            match rows.iter_mut().find(joins) {
-                Some(row) => row.others.push(choice),
-                None => rows.push(Row::new(choice, time)),
-            }
-        }
-        rows
-    }
-}
-
-impl<'s> Row<'s> {
-    fn new(choice: &'s Choice, time: f64) -> Self {
-        Self { choice, time, others: Vec::new() }
-    }
-
-    /// Whether another choice has the same time, steps and charged volume.
-    fn costs_as(&self, other: &Choice, time: f64) -> bool {
-        let (a, b) = (&self.choice.price, &other.price);
-        (time - self.time).abs() <= EQUAL * self.time
-            && a.priced == b.priced
-            && (a.steps, a.link_blocks) == (b.steps, b.link_blocks)
     }
 }
