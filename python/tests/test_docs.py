@@ -30,7 +30,7 @@ def run(code: str, folder: Path, **environment: str) -> None:
 
 def test_the_chapter_runs(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    first, own, _ = blocks("docs/src/python.md")
+    first, own, *_ = blocks("docs/src/python.md")
     run(first + own, tmp_path)
     assert (tmp_path / "schedule.goal").stat().st_size > 0
 

@@ -120,9 +120,7 @@ class Exchange:
         elements = math.prod(payload)
         pieces = Pieces(program, elements)
         own = x.reshape(-1, elements)
-        # In an all-gather the one block is its source's.
-        initial = program.initial if program.operation == "alltoall" else np.zeros_like(program.initial)
-        blocks = own[jnp.asarray(np.maximum(initial, 0).astype(np.int32))[rank]]
+        blocks = own[jnp.asarray(program.taken.astype(np.int32))[rank]]
         # A last piece takes what is sent as padding.
         buffer = jnp.pad(pieces.split(blocks), ((0, 1), (0, 0)))
         for tables in self._tables:

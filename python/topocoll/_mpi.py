@@ -13,28 +13,37 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from mpi4py import MPI
 
+    from topocoll._schedule import Schedule
+
 #: Tags are below this, the least upper bound that MPI guarantees.
 _TAGS = 32767
 
 
-def exchange(program: Program, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recvbuf: npt.NDArray[Any]) -> None:
-    """Perform a rank's part of a schedule. Errors of arguments are raised before any message is sent."""
-    ranks, rank = program.ranks, comm.Get_rank()
-    if comm.Get_size() != ranks:
-        raise Error(f"the communicator has {comm.Get_size()} ranks, the schedule {ranks}")
-    if recvbuf.shape[:1] != (ranks,) or not recvbuf.flags.c_contiguous:
-        raise Error(f"recvbuf is {recvbuf.shape}: contiguous, with the blocks of {ranks} ranks")
-    expected = recvbuf.shape if program.operation == "alltoall" else recvbuf.shape[1:]
-    if sendbuf.shape != expected or sendbuf.dtype != recvbuf.dtype:
-        what = f"{expected} of {recvbuf.dtype}"
-        raise Error(f"sendbuf is {sendbuf.shape} of {sendbuf.dtype}: it must be {what}, as recvbuf is {recvbuf.shape}")
-    blocks = recvbuf.reshape(ranks, -1)
-    pieces = Pieces(program, blocks.shape[1])
-    own = np.ascontiguousarray(sendbuf).reshape(-1, blocks.shape[1])
-    # In an all-gather the one block is its source's.
-    initial = program.initial[rank] if program.operation == "alltoall" else np.minimum(program.initial[rank], 0)
-    buffer = pieces.split(own[np.maximum(initial, 0)])
-    for step in program.of_rank(rank):
+def exchange(schedule: Schedule, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recvbuf: npt.NDArray[Any]) -> None:
+    """Perform a rank's part of a schedule. Before any message is sent, all ranks agree on what they exchange: if one
+    refuses its arguments, all raise an error, and the next exchange begins on all of them.
+    """
+    rank, refusal, asked = comm.Get_rank(), None, ""
+    try:
+        if comm.Get_size() != schedule.ranks:
+            raise Error(f"the communicator has {comm.Get_size()} ranks, the schedule {schedule.ranks}")
+        program = schedule._program
+        blocks, own = _checked(program, sendbuf, recvbuf)
+        asked = f"blocks of {blocks.shape[1]} elements of {blocks.itemsize} B by {schedule.named}"
+        pieces, places = Pieces(program, blocks.shape[1]), program.places()[rank]
+        buffer = pieces.split(own[program.taken[rank]])
+        steps = program.of_rank(rank)
+    except Exception as error:
+        refusal = error
+    said = comm.allgather((None if refusal is None else str(refusal), asked))
+    if refusal is not None:
+        raise refusal
+    for other, (text, its) in enumerate(said):
+        if text is not None:
+            raise Error(f"rank {other} refuses the exchange: {text}")
+        if its != asked:
+            raise Error(f"rank {other} exchanges {its}, and rank {rank} {asked}")
+    for step in steps:
         copies = [(buffer[reads], writes) for _, reads, writes in step.copies]
         for read, writes in copies:
             buffer[writes] = read
@@ -52,7 +61,25 @@ def exchange(program: Program, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recvbu
             request.Wait()
         for writes, message in incoming:
             buffer[writes] = message
-    blocks[...] = pieces.join(buffer)[program.places()[rank]]
+    blocks[...] = pieces.join(buffer)[places]
+
+
+def _checked(
+    program: Program, sendbuf: npt.NDArray[Any], recvbuf: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the received and the sent blocks, a row each."""
+    ranks = program.ranks
+    for name, buffer in (("sendbuf", sendbuf), ("recvbuf", recvbuf)):
+        if not isinstance(buffer, np.ndarray) or buffer.dtype.hasobject:
+            raise Error(f"{name} is {type(buffer).__name__}: a NumPy array without objects")
+    if recvbuf.shape[:1] != (ranks,) or not recvbuf.flags.c_contiguous or not recvbuf.flags.writeable:
+        raise Error(f"recvbuf is {recvbuf.shape}: contiguous and writeable, with the blocks of {ranks} ranks")
+    expected = recvbuf.shape if program.operation == "alltoall" else recvbuf.shape[1:]
+    if sendbuf.shape != expected or sendbuf.dtype != recvbuf.dtype:
+        what = f"{expected} of {recvbuf.dtype}"
+        raise Error(f"sendbuf is {sendbuf.shape} of {sendbuf.dtype}: it must be {what}, as recvbuf is {recvbuf.shape}")
+    blocks = recvbuf.reshape(ranks, -1)
+    return blocks, np.ascontiguousarray(sendbuf).reshape(-1, blocks.shape[1])
 
 
 def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

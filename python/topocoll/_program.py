@@ -104,6 +104,8 @@ class Program:
         #: Pieces of a rank's buffer.
         self.width = self.slots * self.pieces
         self.initial = core.initial()
+        #: The block at the start of a rank that each slot takes: in an all-gather the rank's one block.
+        self.taken = np.maximum(self.initial, 0) if self.operation == "alltoall" else np.zeros_like(self.initial)
         self.last = core.last()
         self._messages = found["messages"].reshape(-1, 4)
         self._copies = found["copies"].reshape(-1, 3)

@@ -421,7 +421,7 @@ class Schedule:
         return Exchange(self, self._program, mesh)
 
     def exchange(self, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recvbuf: npt.NDArray[Any]) -> None:
-        """Perform the exchange over mpi4py; every rank calls it.
+        """Perform the exchange over mpi4py; every rank calls it, in the same order where there are several.
 
         Parameters
         ----------
@@ -431,10 +431,16 @@ class Schedule:
             The blocks for each rank, an array ``[ranks, ...]``. In an all-gather the one block.
         recvbuf
             Receives the blocks of each rank, an array ``[ranks, ...]`` of the same type.
+
+        Raises
+        ------
+        Error
+            This rank refuses its arguments, or another rank does or has another schedule or size: then all ranks raise
+            an error, and have sent no message.
         """
         from topocoll._mpi import exchange
 
-        exchange(self._program, comm, sendbuf, recvbuf)
+        exchange(self, comm, sendbuf, recvbuf)
 
 
 def schedule(
