@@ -4,58 +4,98 @@ use std::sync::Arc;
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use topocoll::{
-    BestBounds, Budget, Catalogue, Choice, Collective, Error, Exchange, Fastest, GivenSchedule,
-    Origin, Parameters, Problem, Rejected, Selection, Sweep,
+    Algorithm, BestBounds, Budget, Catalogue, Choice, Collective, Demand, Error, Exchange, Fastest,
+    GivenSchedule, Origin, Parameters, Problem, Rejected, Selection, Sweep, check_demand_work,
 };
+use topocoll_report::names::{Names, Row, SHOWN};
+use topocoll_report::number::named;
 
 use crate::machine::Machine;
 use crate::schedule::{Listed, Schedule};
 use crate::watch::watched;
-use crate::{dictionary, parameters, refused};
+use crate::{dictionary, parameters, refused, same};
 
-/// A machine, a problem, and own schedules beside the standard algorithms.
+/// A machine, a problem, sizes of blocks if they differ, and own schedules beside the standard algorithms.
 #[pyclass(frozen, module = "topocoll._core")]
 #[derive(Clone)]
 pub(crate) struct Request {
-    pub(crate) machine: Arc<topocoll::Machine>,
+    pub(crate) machine: Machine,
     pub(crate) problem: Problem,
-    own: Vec<topocoll::Schedule>,
+    /// The lines of a file of a demand matrix, and what they say.
+    lines: Option<String>,
+    pub(crate) demand: Option<Arc<Demand>>,
+    own: Vec<Schedule>,
 }
 
 impl Request {
+    /// The same without own schedules.
+    pub(crate) fn alone(&self) -> Self {
+        Self { own: Vec::new(), ..self.clone() }
+    }
+
     /// Calls `work` with the exchange.
-    fn exchange<T>(
+    pub(crate) fn exchange<T>(
         &self,
         budget: Budget<'_>,
         work: impl FnOnce(&Exchange<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut catalogue = Catalogue::standard();
-        for schedule in &self.own {
-            let name = &schedule.origin.algorithm;
-            catalogue =
-                catalogue.with(GivenSchedule::new(name, schedule.clone(), &self.machine)?)?;
+        let (machine, mut catalogue) = (&self.machine.own, Catalogue::standard());
+        for Schedule { own, .. } in &self.own {
+            let name = &own.origin.algorithm;
+            catalogue = catalogue.with(GivenSchedule::new(name, own.clone(), machine)?)?;
         }
-        let exchange = Exchange::new(&self.machine, &self.problem)?;
+        let mut exchange = Exchange::new(machine, &self.problem)?;
+        if let Some(demand) = &self.demand {
+            exchange = exchange.demand(demand)?;
+        }
         work(&exchange.catalogue(&catalogue).budget(budget))
     }
 }
 
 #[pymethods]
 impl Request {
+    /// The mean of listed sizes is the block.
     #[new]
-    fn new(machine: &Machine, operation: &str, block: u64) -> PyResult<Self> {
+    #[pyo3(signature = (machine, operation, block, lines=None, own=vec![]))]
+    pub(crate) fn new(
+        machine: &Machine,
+        operation: &str,
+        block: u64,
+        lines: Option<String>,
+        own: Vec<Schedule>,
+    ) -> PyResult<Self> {
         let operation: Collective = operation.parse().map_err(refused)?;
         let (ranks, ports) = (machine.own.ranks(), machine.own.ports);
-        let problem = Problem::new(operation, ranks, ports, block).map_err(refused)?;
-        Ok(Self { machine: Arc::clone(&machine.own), problem, own: Vec::new() })
+        let mut problem = Problem::new(operation, ranks, ports, block).map_err(refused)?;
+        let demand = lines.as_ref().map(|lines| Demand::read(&problem, lines.as_bytes()));
+        let demand = demand.transpose().map_err(|e| refused(format!("demand: {e}")))?;
+        problem.block_bytes = demand.as_ref().map_or(block, Demand::mean);
+        Ok(Self { machine: machine.clone(), problem, lines, demand: demand.map(Arc::new), own })
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
+        let Self { machine, problem, lines, own, .. } = slf.get().clone();
+        let held = (machine, problem.operation.name(), problem.block_bytes, lines, own);
+        Ok((slf.get_type(), held.into_pyobject(slf.py())?))
+    }
+
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<bool> {
+        same(slf, other)
+    }
+
+    #[getter]
+    fn block_bytes(&self) -> u64 {
+        self.problem.block_bytes
     }
 
     /// The same with an own schedule.
     fn with_own(&self, schedule: &Schedule) -> Self {
         let mut request = self.clone();
-        request.own.push(schedule.own.clone());
+        request.own.push(schedule.clone());
         request
     }
 
@@ -65,6 +105,9 @@ impl Request {
         py: Python<'py>,
         tick: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        if self.demand.is_some() {
+            check_demand_work(&self.problem).map_err(|e| refused(format!("demand: {e}")))?;
+        }
         let request = self.clone();
         #[expect(clippy::redundant_closure_for_method_calls, reason = "for all lifetimes")]
         let found = watched(py, tick, move |watch| {
@@ -99,21 +142,6 @@ impl Request {
         lines(py, found)
     }
 
-    /// The schedule of an algorithm, standard or own.
-    fn schedule(
-        &self,
-        py: Python<'_>,
-        name: String,
-        given: &Bound<'_, PyDict>,
-        tick: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Schedule> {
-        let (request, given) = (self.clone(), parameters(given)?);
-        let own = watched(py, tick, move |_| {
-            request.exchange(Budget::default(), |exchange| exchange.schedule(&name, &given))
-        })?;
-        Ok(Schedule { machine: Arc::clone(&self.machine), own })
-    }
-
     /// The schedule of listed messages.
     fn listed(
         &self,
@@ -123,13 +151,19 @@ impl Request {
         messages: Listed<'_>,
     ) -> PyResult<Schedule> {
         let origin = Origin { algorithm: name, parameters: parameters(given)? };
-        messages.schedule(py, &self.machine, self.problem, origin)
+        let own = messages.schedule(py, &self.machine.own, self.problem, origin)?;
+        Ok(Schedule { request: self.alone(), own, by_name: false })
     }
 }
 
 fn selection<'py>(py: Python<'py>, found: &Selection) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
-    let choices = found.choices.iter().map(|choice| entry(py, choice));
+    // The names of the program's text.
+    let catalogue = Catalogue::standard();
+    let timed = found.choices.iter().map(|choice| (choice, choice.price.time.total()));
+    let rows = Row::all(timed).into_iter().take(SHOWN).collect::<Vec<_>>();
+    let names = Names::of_rows(&catalogue, found, &rows, []);
+    let choices = found.choices.iter().map(|choice| entry(py, choice, names.of(choice)));
     out.set_item("choices", choices.collect::<PyResult<Vec<_>>>()?)?;
     out.set_item("undecided", found.undecided().len())?;
     out.set_item("rejected", rejected(&found.rejected))?;
@@ -146,8 +180,9 @@ fn selection<'py>(py: Python<'py>, found: &Selection) -> PyResult<Bound<'py, PyD
     Ok(out)
 }
 
-fn entry<'py>(py: Python<'py>, choice: &Choice) -> PyResult<Bound<'py, PyDict>> {
+fn entry<'py>(py: Python<'py>, choice: &Choice, named: String) -> PyResult<Bound<'py, PyDict>> {
     let (price, out) = (&choice.price, PyDict::new(py));
+    out.set_item("named", named)?;
     out.set_item("algorithm", &choice.algorithm)?;
     out.set_item("parameters", dictionary(py, &choice.parameters)?)?;
     out.set_item("time", price.time.total())?;
@@ -182,8 +217,13 @@ fn bound<'py>(py: Python<'py>, bound: &BestBounds) -> PyResult<Bound<'py, PyDict
 
 fn lines<'py>(py: Python<'py>, found: Sweep) -> PyResult<Bound<'py, PyDict>> {
     let (out, lines) = (PyDict::new(py), PyList::empty(py));
+    let catalogue = Catalogue::standard();
+    let names = Names::new(&catalogue, []);
     for line in &found.lines {
-        let points = line.points.iter().map(|choice| entry(py, choice));
+        let points = line.points.iter().map(|choice| {
+            let (name, setting) = (&choice.algorithm, &choice.parameters);
+            entry(py, choice, named(name, &names.complete(name, setting)))
+        });
         lines.append((&line.algorithm, points.collect::<PyResult<Vec<_>>>()?))?;
     }
     out.set_item("lines", lines)?;
@@ -196,4 +236,22 @@ fn lines<'py>(py: Python<'py>, found: Sweep) -> PyResult<Bound<'py, PyDict>> {
     out.set_item("bounds", bounds.into_pyarray(py))?;
     out.set_item("blocks", found.block_sizes.into_pyarray(py))?;
     Ok(out)
+}
+
+/// All algorithms: names, operations, lines for lists, sources and parameters.
+#[pyfunction]
+pub(crate) fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let each = |algorithm: &dyn Algorithm| {
+        let (info, out, parameters) = (algorithm.info(), PyDict::new(py), PyDict::new(py));
+        for parameter in info.parameters {
+            parameters.set_item(parameter.name, parameter.to_string())?;
+        }
+        out.set_item("name", &info.name)?;
+        out.set_item("operation", info.operation.name())?;
+        out.set_item("summary", &info.summary)?;
+        out.set_item("source", &info.source)?;
+        out.set_item("parameters", parameters)?;
+        Ok(out)
+    };
+    Catalogue::standard().iter().map(each).collect()
 }

@@ -11,6 +11,7 @@ mod watch;
 
 use std::fmt::Display;
 
+use pyo3::PyTypeInfo;
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -29,20 +30,24 @@ fn refused(error: impl Display) -> PyErr {
     Error::new_err(error.to_string())
 }
 
+/// Whether pickles of both hold the same.
+fn same<'py>(
+    one: &Bound<'py, impl PyTypeInfo>,
+    other: &Bound<'py, impl PyTypeInfo>,
+) -> PyResult<bool> {
+    let held = |of: &Bound<'py, PyAny>| of.call_method0("__reduce__");
+    held(one.as_any())?.eq(held(other.as_any())?)
+}
+
 /// Parameters of a Python dictionary of whole numbers and words.
 fn parameters(given: &Bound<'_, PyDict>) -> PyResult<Parameters> {
     let mut parameters = Parameters::new();
     for (name, value) in given {
-        let name: String = name.extract()?;
-        let setting = match (value.extract::<u64>(), value.extract::<String>()) {
-            (Ok(number), _) => Setting::Integer(number),
-            (_, Ok(word)) => Setting::Text(word),
-            _ => {
-                let rule = "a parameter is a whole number or a word";
-                return Err(refused(format!("{name}={}: {rule}", value.repr()?)));
-            }
+        let setting = match value.extract() {
+            Ok(number) => Setting::Integer(number),
+            Err(_) => Setting::Text(value.extract()?),
         };
-        parameters.insert(name, setting);
+        parameters.insert(name.extract()?, setting);
     }
     Ok(parameters)
 }
@@ -67,9 +72,9 @@ mod _core {
     #[pymodule_export]
     use super::Error;
     #[pymodule_export]
-    use super::choices::Request;
+    use super::choices::{Request, algorithms};
     #[pymodule_export]
-    use super::machine::{Machine, block_bytes};
+    use super::machine::{Machine, block_bytes, shipped};
     #[pymodule_export]
     use super::schedule::{Schedule, read};
 }

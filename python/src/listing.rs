@@ -73,6 +73,9 @@ pub(crate) struct Program {
 
 pub(crate) fn program(schedule: &Schedule, watch: &Watch) -> Result<Program, String> {
     let (rule, mut program) = (schedule.rule(), Program::default());
+    if !rule.names_blocks() {
+        return Err("the schedule has message sizes but no blocks: it cannot be carried out".into());
+    }
     let pieces = Pieces { cuts: rule.cuts(), block_bytes: schedule.problem.block_bytes };
     let ranks = schedule.problem.ranks as usize;
     let mut steps = vec![Step::default(); ranks];

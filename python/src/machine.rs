@@ -1,88 +1,100 @@
+use std::fs::read_to_string;
+use std::path::Path;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use topocoll::units::parse_bytes;
-use topocoll::units::parse_ports;
-use topocoll::{LinkId, Rank, files, spec};
+use pyo3::types::{PyDict, PyType};
+use topocoll::spec::{Reading, parse_file_in, parse_graph};
+use topocoll::units::{parse_bytes, parse_ports};
+use topocoll::{LinkId, Ports, Rank, files, machine};
 
 use crate::refused;
 
-/// A machine.
+/// What a machine is made of: a kind, a name, a text, and the ports that were asked for.
+type Made = (String, String, String, Option<String>);
+
+/// A machine. A pickle holds what it is made of; machines made of the same are equal.
 #[pyclass(frozen, module = "topocoll._core")]
+#[derive(Clone)]
 pub(crate) struct Machine {
     pub(crate) own: Arc<topocoll::Machine>,
+    made: Arc<Made>,
 }
 
 impl Machine {
-    fn of(machine: topocoll::Machine) -> Self {
-        Self { own: Arc::new(machine) }
+    /// The same with other ports, at most one for each message of a rank or node.
+    pub(crate) fn ported(&self, ports: Ports) -> Self {
+        let (mut own, mut made) = (topocoll::Machine::clone(&self.own), Made::clone(&self.made));
+        own.set_ports(ports);
+        made.3 = Some(ports.to_string());
+        Self { own: Arc::new(own), made: Arc::new(made) }
     }
 }
 
 #[pymethods]
 impl Machine {
-    /// A machine by its file, shipped name or short form.
-    #[staticmethod]
-    fn named(text: &str) -> PyResult<Self> {
-        topocoll::machine(text).map(Self::of).map_err(refused)
+    /// A machine by the path of its file, its shipped name or short form (`named`), or by the text of a machine
+    /// file (`file`), of a machine file at a path (`path`), or of a list of links (`graph`).
+    #[new]
+    #[pyo3(signature = (kind, name, text="", ports=None))]
+    fn new(kind: &str, name: &str, text: &str, ports: Option<&str>) -> PyResult<Self> {
+        let path = Path::new(name);
+        let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+        let own = match kind {
+            "file" => files::read(name, text).map_err(|e| format!("{name}: {e}")),
+            "path" => {
+                let folder = path.parent().unwrap_or(Path::new(""));
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+                let read = if is_toml { parse_file_in } else { files::read_in };
+                let own = read(folder, &stem, text, &Reading::default());
+                own.map_err(|e| format!("{name}: {e}"))
+            }
+            "graph" => {
+                parse_graph(name, text).map(topocoll::Machine::of).map_err(|e| e.to_string())
+            }
+            _ => machine(name).map_err(|e| e.to_string()),
+        };
+        let own = Arc::new(own.map_err(refused)?);
+        // The text of a file is kept, as the file may change.
+        let links = name.strip_prefix("graph:");
+        let (of_text, path) = links.map_or(("path", name), |path| ("graph", path));
+        let read = if kind == "named" { read_to_string(path).ok() } else { None };
+        let (kind, name, text) = match &read {
+            Some(text) => (of_text, path, &**text),
+            None => (kind, name, text),
+        };
+        let made = Arc::new((kind.to_owned(), name.to_owned(), text.to_owned(), None));
+        let made = Self { own, made };
+        ports.map_or(Ok(made.clone()), |ports| made.with_ports(ports))
     }
 
-    /// A machine by the text of a machine file.
-    #[staticmethod]
-    fn of_file(name: &str, text: &str) -> PyResult<Self> {
-        files::read(name, text).map(Self::of).map_err(|e| refused(format!("{name}: {e}")))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, Made) {
+        (slf.get_type(), Made::clone(&slf.get().made))
     }
 
-    /// A machine by the text of node-link JSON.
-    #[staticmethod]
-    fn of_graph(name: &str, text: &str) -> PyResult<Self> {
-        let topology = spec::parse_graph(name, text).map_err(refused)?;
-        Ok(Self::of(topocoll::Machine::of(topology)))
+    fn __eq__(&self, other: &Self) -> bool {
+        let of = |one: &Self| (one.made.0.clone(), one.made.1.clone(), one.own.ports);
+        of(self) == of(other) && self.made.2 == other.made.2
     }
 
-    /// The same with other ports, at most one for each message of a rank or node.
+    /// The same with other ports.
     fn with_ports(&self, ports: &str) -> PyResult<Self> {
-        let ports = parse_ports(ports).map_err(|e| refused(format!("ports is {ports}: {e}")))?;
-        let mut machine = topocoll::Machine::clone(&self.own);
-        machine.set_ports(ports);
-        Ok(Self::of(machine))
+        let of = parse_ports(ports).map_err(|e| refused(format!("ports is {ports}: {e}")))?;
+        Ok(self.ported(of))
     }
 
-    #[getter]
-    fn name(&self) -> &str {
-        &self.own.name
-    }
-
-    #[getter]
-    fn short_form(&self) -> String {
-        self.own.topology.short_form()
-    }
-
-    #[getter]
-    fn ranks(&self) -> u32 {
-        self.own.ranks()
-    }
-
-    #[getter]
-    fn ports(&self) -> u32 {
-        self.own.ports.rank
-    }
-
-    #[getter]
-    fn node_ports(&self) -> u32 {
-        self.own.ports.node
-    }
-
-    #[getter]
-    fn nodes(&self) -> u32 {
-        self.own.topology.nodes()
-    }
-
-    #[getter]
-    fn links(&self) -> u64 {
-        self.own.topology.links()
+    /// Its name, topology and numbers.
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (own, out) = (&self.own, PyDict::new(py));
+        out.set_item("name", &own.name)?;
+        out.set_item("short_form", own.topology.short_form())?;
+        out.set_item("ranks", own.ranks())?;
+        out.set_item("ports", own.ports.rank)?;
+        out.set_item("node_ports", own.ports.node)?;
+        out.set_item("nodes", own.topology.nodes())?;
+        out.set_item("links", own.topology.links())?;
+        Ok(out)
     }
 
     /// The timing values, and the sources of values in machine files.
@@ -107,42 +119,19 @@ impl Machine {
     /// The names of nodes and switches, numbered as the ends of links.
     fn vertices(&self) -> Vec<String> {
         let topology = &self.own.topology;
-        let ends = self.link_numbers().filter_map(|link| topology.link(link));
-        let last = ends.map(|link| link.from.max(link.to) + 1).max().unwrap_or(0);
+        let links = self.link_table().into_iter();
+        let last = links.map(|(from, to, ..)| from.max(to) + 1).max().unwrap_or(0);
         (0..last.max(topology.nodes())).map(|vertex| topology.vertex_name(vertex)).collect()
     }
 
     /// Of each directed link: its ends, the seconds of a byte, and the seconds of its latency.
-    #[expect(clippy::type_complexity, reason = "four columns")]
-    fn link_table<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> (
-        Bound<'py, PyArray1<u32>>,
-        Bound<'py, PyArray1<u32>>,
-        Bound<'py, PyArray1<f64>>,
-        Bound<'py, PyArray1<f64>>,
-    ) {
-        let (mut from, mut to, mut per_byte, mut latency) = (vec![], vec![], vec![], vec![]);
-        for number in self.link_numbers() {
-            let Some(link) = self.own.topology.link(number) else { continue };
-            from.push(link.from);
-            to.push(link.to);
-            per_byte.push(self.own.seconds_per_byte(number));
-            latency.push(self.own.latency(number));
-        }
-        (
-            from.into_pyarray(py),
-            to.into_pyarray(py),
-            per_byte.into_pyarray(py),
-            latency.into_pyarray(py),
-        )
-    }
-}
-
-impl Machine {
-    fn link_numbers(&self) -> impl Iterator<Item = LinkId> {
-        (0..self.own.topology.link_numbers()).map(LinkId)
+    fn link_table(&self) -> Vec<(u32, u32, f64, f64)> {
+        let row = |number: LinkId| {
+            let link = self.own.topology.link(number)?;
+            let per_byte = self.own.seconds_per_byte(number);
+            Some((link.from, link.to, per_byte, self.own.latency(number)))
+        };
+        (0..self.own.topology.link_numbers()).map(LinkId).filter_map(row).collect()
     }
 }
 
@@ -150,4 +139,10 @@ impl Machine {
 #[pyfunction]
 pub(crate) fn block_bytes(text: &str) -> PyResult<u64> {
     parse_bytes(text).map_err(|e| refused(format!("block `{text}`: {e}")))
+}
+
+/// The names of shipped machines.
+#[pyfunction]
+pub(crate) fn shipped() -> Vec<&'static str> {
+    topocoll::shipped().map(|(name, _)| name).collect()
 }

@@ -5,27 +5,31 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 use topocoll::formats::jsonl::{self, MessageLine};
-use topocoll::formats::{self, FORMATS, Source, Target, Writer};
+use topocoll::formats::{self, FORMATS, Format, Reader, Source, Target, Writer};
 use topocoll::{
-    Budget, Catalogue, Collective, Counts, Error, Exchange, GivenSchedule, Method, Origin,
-    Parameters, Problem, Rank, check_counting_work, count, verify_watched,
+    AnalysisError, Budget, Catalogue, Collective, Counts, Error, Exchange, GivenSchedule, Method,
+    Origin, Parameters, Problem, Rank, check_counting_work, count, verify_watched,
 };
 
 use topocoll_report::{Asked, PARTS};
 
+use crate::choices::Request;
 use crate::listing;
 use crate::machine::Machine;
 use crate::simulate::{Options, Run, simulation};
 use crate::watch::watched;
-use crate::{dictionary, parameters, refused};
+use crate::{dictionary, parameters, refused, same};
 
-/// A schedule with its machine.
-#[pyclass(frozen, module = "topocoll._core")]
+/// A schedule with the question that it answers.
+#[pyclass(frozen, from_py_object, module = "topocoll._core")]
+#[derive(Clone)]
 pub(crate) struct Schedule {
-    pub(crate) machine: Arc<topocoll::Machine>,
+    pub(crate) request: Request,
     pub(crate) own: topocoll::Schedule,
+    /// Whether the request and the origin make it again: it comes from a standard algorithm.
+    pub(crate) by_name: bool,
 }
 
 /// The most bytes of memory of a reading.
@@ -35,7 +39,19 @@ pub(crate) fn memory() -> u128 {
 
 impl Schedule {
     fn both(&self) -> (Arc<topocoll::Machine>, topocoll::Schedule) {
-        (Arc::clone(&self.machine), self.own.clone())
+        (Arc::clone(&self.request.machine.own), self.own.clone())
+    }
+
+    /// All messages: JSON lines, or comma-separated values if no blocks are known.
+    fn lines(&self) -> Result<Vec<u8>, String> {
+        let (machine, mut out) = (&self.request.machine.own, Vec::new());
+        check_counting_work(&self.own, machine).map_err(|e| e.to_string())?;
+        let format = if self.own.rule().names_blocks() { "jsonl" } else { "csv" };
+        if let Writer::File(write) = format_of(format)?.writer {
+            let source = Source::new(&self.own, machine, memory());
+            write(&source, &mut out).map_err(|e| e.to_string())?;
+        }
+        Ok(out)
     }
 
     /// The blocks of a layout as an array of ranks and slots; -1 means no block.
@@ -57,66 +73,67 @@ impl Schedule {
 
 #[pymethods]
 impl Schedule {
+    /// The schedule of an algorithm, standard or own, or of all its messages.
+    #[new]
+    #[pyo3(signature = (request, name, given, tick=None, lines=None))]
+    fn new(
+        py: Python<'_>,
+        request: &Request,
+        name: String,
+        given: &Bound<'_, PyDict>,
+        tick: Option<&Bound<'_, PyAny>>,
+        lines: Option<Vec<u8>>,
+    ) -> PyResult<Self> {
+        let (of, given) = (request.clone(), parameters(given)?);
+        let (own, by_name) = watched(py, tick, move |_| {
+            let Some(lines) = lines else {
+                let made = |exchange: &Exchange<'_>| exchange.schedule(&name, &given);
+                let own = of.exchange(Budget::default(), made).map_err(|e| e.to_string())?;
+                return Ok((own, Catalogue::standard().find(&name).is_ok()));
+            };
+            let target = Target::new(&of.machine.own, memory());
+            let format = if lines.starts_with(b"{") { "jsonl" } else { "csv" };
+            let Reader::File(read) = format_of(format)?.reader else { return Err(name) };
+            let mut own = read(&mut &*lines, &target).map_err(|e| e.to_string())?;
+            own.origin = Origin { algorithm: name, parameters: given };
+            Ok::<_, String>((own, false))
+        })?;
+        Ok(Self { request: request.alone(), own, by_name })
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
+        let (py, Self { request, own, by_name }) = (slf.py(), slf.get());
+        let lines = if *by_name { None } else { Some(slf.get().lines().map_err(refused)?) };
+        let lines = lines.map(|lines| PyBytes::new(py, &lines));
+        let (name, given) = (&own.origin.algorithm, dictionary(py, &own.origin.parameters)?);
+        let held = (request.clone(), name, given, py.None(), lines);
+        Ok((slf.get_type(), held.into_pyobject(py)?))
+    }
+
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<bool> {
+        same(slf, other)
+    }
+
     #[getter]
     fn machine(&self) -> Machine {
-        Machine { own: Arc::clone(&self.machine) }
+        self.request.machine.clone()
     }
 
-    #[getter]
-    fn algorithm(&self) -> &str {
-        &self.own.origin.algorithm
-    }
-
-    #[getter]
-    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        dictionary(py, &self.own.origin.parameters)
-    }
-
-    #[getter]
-    fn operation(&self) -> &'static str {
-        self.own.problem.operation.name()
-    }
-
-    #[getter]
-    fn ranks(&self) -> u32 {
-        self.own.problem.ranks
-    }
-
-    #[getter]
-    fn ports(&self) -> u32 {
-        self.own.problem.ports
-    }
-
-    #[getter]
-    fn node_ports(&self) -> u32 {
-        let problem = &self.own.problem;
-        problem.own_node_ports(&*self.machine.topology).unwrap_or(problem.ports)
-    }
-
-    #[getter]
-    fn block_bytes(&self) -> u64 {
-        self.own.problem.block_bytes
-    }
-
-    #[getter]
-    fn steps(&self) -> u32 {
-        self.own.rule().steps()
-    }
-
-    #[getter]
-    fn slots(&self) -> u64 {
-        self.own.rule().slots()
-    }
-
-    #[getter]
-    fn names_blocks(&self) -> bool {
-        self.own.rule().names_blocks()
-    }
-
-    /// The bytes at which blocks are split.
-    #[getter]
-    fn cuts(&self) -> Vec<u64> {
-        self.own.rule().cuts().to_vec()
+    /// Its origin, problem and rule.
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (problem, out) = (&self.own.problem, PyDict::new(py));
+        let node_ports = problem.own_node_ports(&*self.request.machine.own.topology);
+        out.set_item("algorithm", &self.own.origin.algorithm)?;
+        out.set_item("parameters", dictionary(py, &self.own.origin.parameters)?)?;
+        out.set_item("operation", problem.operation.name())?;
+        out.set_item("ranks", problem.ranks)?;
+        out.set_item("ports", problem.ports)?;
+        out.set_item("node_ports", node_ports.unwrap_or(problem.ports))?;
+        out.set_item("block_bytes", problem.block_bytes)?;
+        out.set_item("steps", self.own.rule().steps())?;
+        Ok(out)
     }
 
     fn counts<'py>(
@@ -125,9 +142,10 @@ impl Schedule {
         tick: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let (machine, schedule) = self.both();
+        let demand = self.request.demand.clone();
         let counts = watched(py, tick, move |_| {
             check_counting_work(&schedule, &machine)?;
-            count(&schedule, &machine, None, memory())
+            count(&schedule, &machine, demand.as_deref(), memory())
         })?;
         counted(py, &counts)
     }
@@ -147,10 +165,16 @@ impl Schedule {
             }
         };
         let (machine, schedule) = self.both();
+        let demand = self.request.demand.clone();
         let found = watched(py, tick, move |watch| {
-            watch.progress(|progress| {
+            let verified = watch.progress(|progress| {
                 verify_watched(&schedule, &machine, method, memory(), &progress)
-            })
+            });
+            let mut found = verified?;
+            if demand.is_some() {
+                found.counts = count(&schedule, &machine, demand.as_deref(), memory())?;
+            }
+            Ok::<_, AnalysisError>(found)
         })?;
         let out = PyDict::new(py);
         out.set_item("method", found.method.name())?;
@@ -181,7 +205,10 @@ impl Schedule {
     ) -> PyResult<Bound<'py, PyDict>> {
         let (_, schedule) = self.both();
         let program = watched(py, tick, move |watch| listing::program(&schedule, watch))?;
-        let out = PyDict::new(py);
+        let (rule, out) = (self.own.rule(), PyDict::new(py));
+        out.set_item("slots", rule.slots())?;
+        // The bytes at which blocks are split.
+        out.set_item("cuts", rule.cuts().to_vec())?;
         out.set_item("messages", program.messages.into_pyarray(py))?;
         out.set_item("sent", program.sent.into_pyarray(py))?;
         out.set_item("received", program.received.into_pyarray(py))?;
@@ -209,7 +236,8 @@ impl Schedule {
         given: &Bound<'py, PyDict>,
         tick: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let run = Run::new(&self.machine, options, parameters(given)?)?;
+        let demand = self.request.demand.clone();
+        let run = Run::new(&self.request.machine.own, options, parameters(given)?, demand)?;
         let schedule = self.own.clone();
         let found = watched(py, tick, move |watch| run.simulate(&schedule, watch))?;
         simulation(py, found)
@@ -242,34 +270,40 @@ impl Schedule {
         })
     }
 
-    /// Writes a file, or files into an empty folder.
+    /// Writes a file, which errors call `shown`, or files into an empty folder.
     fn save(
         &self,
         py: Python<'_>,
         path: PathBuf,
+        shown: String,
         format: &str,
         tick: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let known = || FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        let Some(format) = FORMATS.iter().find(|known| known.name == format) else {
-            return Err(refused(format!("format is `{format}`: one of {}", known())));
-        };
+        let writer = format_of(format).map_err(refused)?.writer;
         let (machine, schedule) = self.both();
-        let writer = format.writer;
         watched(py, tick, move |watch| {
             let source = Source::new(&schedule, &machine, memory());
-            write(&source, writer, &path, &|bytes| watch.add(bytes))
+            write(&source, writer, &path, &shown, &|bytes| watch.add(bytes))
         })
     }
+}
+
+/// The format of a name.
+fn format_of(name: &str) -> Result<&'static Format, String> {
+    FORMATS.iter().find(|known| known.name == name).ok_or_else(|| {
+        let known: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
+        format!("format is `{name}`: one of {}", known.join(", "))
+    })
 }
 
 fn write(
     source: &Source<'_>,
     writer: Writer,
     path: &Path,
+    shown: &str,
     seen: &dyn Fn(u64),
 ) -> Result<(), String> {
-    let failed = |e: std::io::Error| format!("cannot write `{}`: {e}", path.display());
+    let failed = |e: std::io::Error| format!("cannot write `{shown}`: {e}");
     check_counting_work(source.schedule, source.machine).map_err(|e| e.to_string())?;
     match writer {
         Writer::Folder(write) => write(source, path, seen).map_err(|e| e.to_string()),
@@ -344,7 +378,7 @@ impl Listed<'_> {
         machine: &Arc<topocoll::Machine>,
         problem: Problem,
         origin: Origin,
-    ) -> PyResult<Schedule> {
+    ) -> PyResult<topocoll::Schedule> {
         let (blocks, routes) = (self.blocks.as_array(), self.routes.as_array());
         let (messages, counts) = (self.messages.as_array(), self.counts.as_array());
         let route_counts = self.route_counts.as_array();
@@ -372,7 +406,7 @@ impl Listed<'_> {
         });
         let own =
             py.detach(|| jsonl::schedule(problem, origin, lines, &Target::new(machine, memory())));
-        Ok(Schedule { machine: Arc::clone(machine), own: own.map_err(refused)? })
+        own.map_err(refused)
     }
 }
 
@@ -383,6 +417,7 @@ pub(crate) fn read(
     py: Python<'_>,
     machine: &Machine,
     path: PathBuf,
+    lines: Option<String>,
     tick: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Schedule> {
     let own = Arc::clone(&machine.own);
@@ -398,7 +433,8 @@ pub(crate) fn read(
         }
         Ok((schedule, ports))
     })?;
-    let mut machine = topocoll::Machine::clone(&machine.own);
-    machine.set_ports(ports);
-    Ok(Schedule { machine: Arc::new(machine), own })
+    let Problem { operation, block_bytes, .. } = own.problem;
+    let request =
+        Request::new(&machine.ported(ports), operation.name(), block_bytes, lines, vec![])?;
+    Ok(Schedule { request, own, by_name: false })
 }

@@ -1,5 +1,7 @@
 //! Simulations of schedules.
 
+use std::sync::Arc;
+
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -7,7 +9,7 @@ use topocoll::contention::{
     Control, MODELS, Request, Routing, Scheduled, Settings, Simulation, Sync, in_seconds, simulate,
 };
 use topocoll::{
-    AnalysisError, Counts, Endpoint, Machine, Parameters, Schedule, check_counting_work,
+    AnalysisError, Counts, Demand, Endpoint, Machine, Parameters, Schedule, check_counting_work,
     count_steps,
 };
 
@@ -28,6 +30,8 @@ pub(crate) struct Options {
 /// What is simulated, and how.
 pub(crate) struct Run {
     machine: Machine,
+    /// Sizes of blocks, in the steps model.
+    demand: Option<Arc<Demand>>,
     /// The place of a contention model; `None` is the steps model.
     model: Option<usize>,
     sync: Sync,
@@ -42,7 +46,12 @@ pub(crate) enum Found {
 }
 
 impl Run {
-    pub(crate) fn new(machine: &Machine, options: Options, given: Parameters) -> PyResult<Self> {
+    pub(crate) fn new(
+        machine: &Machine,
+        options: Options,
+        given: Parameters,
+        demand: Option<Arc<Demand>>,
+    ) -> PyResult<Self> {
         let Options { model, barrier, records, adaptive } = options;
         let mut machine = machine.clone();
         let by_steps = model == "steps";
@@ -50,6 +59,10 @@ impl Run {
         if place.is_none() && !by_steps {
             let known = MODELS.iter().map(|known| known.name).collect::<Vec<_>>().join(", ");
             return Err(refused(format!("model is `{model}`: one of steps, {known}")));
+        }
+        if demand.is_some() && !by_steps {
+            let rule = "requires blocks of one size; a demand matrix requires model=\"steps\"";
+            return Err(refused(format!("the {model} model {rule}")));
         }
         let barrier = barrier.unwrap_or(by_steps);
         let wrong = |text: &str| Err(refused(format!("the steps model {text}")));
@@ -72,7 +85,7 @@ impl Run {
             settings.routing = Routing::Adaptive;
         }
         let sync = if barrier { Sync::Barrier } else { Sync::Free };
-        Ok(Self { machine, model: place, sync, records, settings })
+        Ok(Self { machine, demand, model: place, sync, records, settings })
     }
 
     pub(crate) fn simulate(
@@ -85,10 +98,11 @@ impl Run {
             check_counting_work(schedule, machine)?;
             watch.start(schedule.rule().steps().into());
             let mut steps = Vec::new();
-            let counts = count_steps(schedule, machine, None, memory(), |_, step| {
-                watch.add(1);
-                steps.push(step.time(&machine.timing).total());
-            })?;
+            let counts =
+                count_steps(schedule, machine, self.demand.as_deref(), memory(), |_, step| {
+                    watch.add(1);
+                    steps.push(step.time(&machine.timing).total());
+                })?;
             return Ok(Found::Steps { counts: Box::new(counts), steps });
         };
         let traffic = Scheduled::new(schedule, machine);

@@ -1,6 +1,30 @@
-"""Options of the tests: ``pytest python/tests --long``."""
+"""Options of the tests, ``pytest python/tests --long``, and the program that the package is compared with."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parents[2]
+
+#: Runs the program with arguments.
+Program = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def program() -> Program:
+    path = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/topocoll"
+    if not path.exists():
+        pytest.skip("the program is not built")
+    # As wide as it needs.
+    environment = {**os.environ, "COLUMNS": "200"}
+
+    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([path, *arguments], capture_output=True, text=True, check=False, env=environment)
+
+    return run
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

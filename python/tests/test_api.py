@@ -1,10 +1,12 @@
 """Selections, schedules, counts, simulations, sweeps and files agree with each other and with the program."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import Program
 
 import topocoll as tc
 
@@ -23,10 +25,22 @@ def test_the_short_answer_is_that_of_the_program() -> None:
     # The console session of the README.
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     answer = readme.split("$ topocoll select paragon-16x16\n")[1].splitlines()[:2]
-    said = repr(tc.select("paragon-16x16")).splitlines()
-    # The program leaves out parameters that all rows share.
-    answer[0] = answer[0].replace("layout=fixed ", "layout=fixed rings=hops ")
-    assert said == answer
+    assert repr(tc.select("paragon-16x16")).splitlines() == answer
+
+
+@pytest.mark.parametrize("name", ["giganet-6x4", "torus:8x8", "full:64", "cluster:4,4,4", "trainium2-4x4-faulty"])
+def test_choices_are_named_as_the_program_names_them(name: str, program: Program) -> None:
+    said = program("select", name).stdout.splitlines()
+    found = tc.select(name)
+    assert said[0].startswith(f"Use {found.best.named}: ")
+    table = said[said.index("") + 1 :]
+    rows = [re.split(r" {2,}", line.strip())[:2] for line in table[: table.index("")] if re.match(r" [a-z]", line)][1:]
+    if "setting" not in " ".join(table[:2]):
+        rows = [[algorithm, "-"] for algorithm, _ in rows]
+    named = [choice.named for choice in found]
+    for algorithm, setting in rows:
+        assert (algorithm if setting == "-" else f"{algorithm} ({setting})") in named
+    assert len(rows) > 1
 
 
 def test_a_selection_is_ranked_and_shown(torus: tc.Machine) -> None:
@@ -221,6 +235,18 @@ def test_a_report_is_the_page_of_the_program(tmp_path: Path) -> None:
     assert inline.startswith("<iframe srcdoc=") and inline.count("<") == 2
     own = tc.schedule("torus:4x4", [(s, r, (r + s + 1) % 16) for s in range(15) for r in range(16)], block=64)
     assert "messages" in own.report().html
+
+
+def test_lists_are_those_of_the_program(program: Program) -> None:
+    said = json.loads(program("algorithms", "--json").stdout)["algorithms"]
+    for entry, own in zip(said, tc.algorithms(), strict=True):
+        values = {parameter["name"]: parameter["values"] for parameter in entry["parameters"]}
+        assert own == {key: entry[key] for key in ("name", "operation", "summary", "source")} | {"parameters": values}
+    said = json.loads(program("machines", "--json").stdout)["machines"]
+    for entry, own in zip(said, tc.machines(), strict=True):
+        assert all(own[key] == entry[key] for key in ("name", "topology", "ranks", "ports", "title"))
+        assert own["sources"] == {source["value"]: source["source"] for source in entry["sources"]}
+        assert own["node_ports"] == entry.get("node_ports", own["ports"])
 
 
 def test_a_saved_report_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

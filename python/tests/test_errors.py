@@ -1,12 +1,17 @@
 """Bad input gets one exception that names the value, the rule and the place, as the program does."""
 
+import decimal
+import enum
+import fractions
+import inspect
 import os
-import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from conftest import Program
 
 import topocoll as tc
 
@@ -31,13 +36,13 @@ def of(step: int = 0, sender: int = 0, receiver: int = 1, blocks: object = None)
         (lambda: tc.machine({"nodes": [], "links": []}), "machine: 0 nodes"),
         (lambda: tc.select("full:4", block="4XB"), "block `4XB`: not a size such as 64, 4KiB or 1MiB"),
         (lambda: tc.select("full:4", block=0), "0"),
-        (lambda: tc.select("full:4", block=1.5), "block is 1.5: bytes, a number or text such as '4KiB'"),  # type: ignore[arg-type]
+        (lambda: tc.select("full:4", block=1.5), "block is 1.5: not a whole number from 0 to 18446744073709551615, or"),  # type: ignore[arg-type]
         (lambda: tc.select("full:4", block=-1), "block is -1"),
         (lambda: tc.select("full:4", op="alltoal"), "alltoal"),
         (lambda: tc.schedule("full:4", "bruk"), "bruck"),
         (lambda: tc.schedule("torus:7x7", "suh-shin"), "suh-shin"),
         (lambda: tc.schedule("full:4", "bruck", radix=9), "radix"),
-        (lambda: tc.schedule("full:4", "bruck", radix=1.5), "radix=1.5: a parameter is a whole number or a word"),  # type: ignore[arg-type]
+        (lambda: tc.schedule("full:4", "bruck", radix=1.5), "radix is 1.5: not a whole number from 0 to"),  # type: ignore[arg-type]
         (lambda: tc.schedule("full:4", "bruck", colour="red"), "colour"),
         (of(sender=4), "message 0: from is rank 4: the last rank is 3"),
         (of(receiver=0), "message 0: rank 0 sends to itself"),
@@ -45,9 +50,14 @@ def of(step: int = 0, sender: int = 0, receiver: int = 1, blocks: object = None)
         (of(blocks=[(0, 1, 5, 5)]), "message 0: bytes 5..5 of a block of 1024 bytes"),
         (of(blocks=[(0, 1, 5)]), "message 0 has the block (0, 1, 5)"),
         (of(blocks=[]), "message 0: a message without blocks"),
-        (of(step=-1), "message 0 has -1: not a whole number from 0 to 4294967295"),
+        (of(step=-1), "message 0: step is -1: not a whole number from 0 to 4294967295"),
         (lambda: tc.schedule("full:4", [(0, 0)]), "message 0 is (0, 0): a message is (step, sender, receiver)"),
-        (lambda: tc.schedule("full:4", [(0, 0, "x")]), "messages are rows of 3 whole numbers"),
+        (lambda: tc.schedule("full:4", [(0, 0, "x")]), "message 0: to is 'x': not a whole number"),
+        (lambda: tc.schedule("full:4", [(0, 0, 1, None, [5])]), "routes are rows of 2 whole numbers"),
+        (lambda: tc.schedule("full:4", [(0, 0, 1, None, [(5,)])]), "routes are rows of 2 whole numbers"),
+        (lambda: tc.schedule("full:4", 7), "algorithm is 7: a name, a path, a class or an object with `messages`"),  # type: ignore[arg-type]
+        (lambda: tc.schedule("full:4", int), "algorithm is <class 'int'>: a name"),  # type: ignore[arg-type]
+        (lambda: tc.schedule("full:4", lambda rank, step: 1), "<lambda> gives 1 for rank 0 in step 0: receivers"),  # type: ignore[arg-type]
         (
             lambda: tc.schedule("full:4", [(1, 0, 1), (0, 1, 0)]),
             "message 1: step 0 after step 1: steps must not decrease",
@@ -109,17 +119,135 @@ def test_a_slot_without_a_block_is_named() -> None:
     assert not early.verify()
 
 
-def test_texts_are_those_of_the_program() -> None:
-    root = Path(__file__).parents[2]
-    program = root / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/topocoll"
-    if not program.exists():
-        pytest.skip("the program is not built")
+def of_none() -> Iterator[tuple[int, int, int]]:
+    yield (0, 0, 1)
+
+
+def of_machine(machine: tc.Machine) -> Iterator[tuple[int, int, int]]:
+    yield (0, 0, machine.ranks - 1)
+
+
+def of_three(rank: int, step: int, more: int) -> Iterator[int]:
+    yield rank
+
+
+class NoMachine:
+    def messages(self) -> Iterator[tuple[int, int, int]]:
+        yield (0, 0, 1)
+
+
+@pytest.mark.parametrize("own", [of_none, of_machine, of_three, NoMachine, NoMachine()])
+def test_a_generator_function_in_place_of_a_generator_is_refused(own: Any) -> None:
+    what = "a machine" if "NoMachine" in str(own) else "a rank and a step"
+    with pytest.raises(tc.Error, match=rf"is called with {what}: .*; it is a generator function: call it"):
+        tc.schedule("full:4", own)
+    with pytest.raises(tc.Error, match="it is a generator function"):
+        tc.select("full:4", algorithms=[own])
+    assert len(tc.schedule("full:4", of_none()).messages) == 1
+
+    def of_rank(rank: int, step: int) -> Iterator[int]:
+        yield from (to for to in range(4) if to != rank and step == 0)
+
+    assert tc.schedule(tc.machine("full:4", 3), of_rank).verify()
+
+
+@pytest.mark.parametrize("path", ["missing/s.goal", "missing/grid", "missing/also/s.jsonl", "file/s.csv", "folder"])
+def test_a_save_that_fails_names_what_was_asked_for(path: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    schedule = tc.schedule("full:4", "direct")
+    with pytest.raises(OSError) as error:
+        schedule.save(tmp_path / path, "simgrid" if path.endswith("grid") else "goal")
+    asked = tmp_path / path
+    assert error.value.filename == str(asked if path == "folder" else asked.parent) and not error.value.filename2
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"] and not os.listdir(tmp_path / "folder")
+
+
+class Whole(enum.IntEnum):
+    ONE = 1
+
+
+class Shifted:
+    def __init__(self, by: int) -> None:
+        self.parameters = {"by": by}
+
+    def messages(self, machine: tc.Machine) -> list[tuple[int, int, int]]:
+        return [(0, 0, 1)]
+
+
+def array(**fields: Any) -> Any:
+    row = {"step": 0, "from": 0, "to": 1, "source": 0, "destination": 1, "first": 0, "end": 64} | fields
+    out = np.zeros(1, [(name, np.asarray(value).dtype) for name, value in row.items()])
+    for name, value in row.items():
+        out[name] = value
+    return out
+
+
+#: Every argument that is a whole number, by function and name; 1 is valid. The last are in messages.
+INTEGERS: dict[str, Callable[[Any], object]] = {
+    "machine.ports": lambda one: tc.machine("full:4", ports=one),
+    "machine.ports of a node": lambda one: tc.machine("cluster:2,2", ports=(1, one)),
+    "Machine.with_ports.ports": lambda one: tc.machine("full:4").with_ports(one),
+    "select.block": lambda one: tc.select("full:4", block=one),
+    "schedule.block": lambda one: tc.schedule("full:4", "direct", block=one),
+    "schedule.parameters": lambda one: tc.schedule("torus:8x8", "neighbour-rings", hop=one),
+    "schedule.parameters of an own class": lambda one: tc.schedule("full:4", Shifted, by=one),
+    "sweep.blocks": lambda one: tc.sweep("full:4", blocks=[one]),
+    "sweep.named": lambda one: tc.sweep("torus:8x8", blocks=[64], named={"neighbour-rings": {"hop": one}}),
+    "Schedule.blocks.step": lambda one: tc.schedule("full:4", "direct").blocks(one),
+    "Schedule.simulate.parameters": lambda one: tc.schedule("torus:4x4", "direct").simulate("fluid", window=one),
+    "a step": lambda one: tc.schedule("full:4", [(one, 0, 1)]),
+    "a sender": lambda one: tc.schedule("full:4", [(0, one, 0)]),
+    "a receiver": lambda one: tc.schedule("full:4", [(0, 0, one)]),
+    "a receiver of a function": lambda one: tc.schedule("full:2", lambda rank, step: [one] * (rank == step == 0)),
+    "a source": lambda one: tc.schedule("full:4", [(0, 1, 0, [(one, 0)])]),
+    "a source of an all-gather": lambda one: tc.schedule("full:4", [(0, 1, 0, [(one,)])], op="allgather"),
+    "a destination": lambda one: tc.schedule("full:4", [(0, 0, 1, [(0, one)])]),
+    "a first byte": lambda one: tc.schedule("full:4", [(0, 0, 1, [(0, 1, one, 4)])]),
+    "an end byte": lambda one: tc.schedule("full:4", [(0, 0, 1, [(0, 1, 0, one)])]),
+    "a dimension": lambda one: tc.schedule("torus:4x4", [(0, 0, 1, None, [(one, 1)])]),
+    "hops": lambda one: tc.schedule("torus:4x4", [(0, 0, 1, None, [(1, one)])]),
+}
+OF_ARRAYS = ("step", "to", "source", "destination", "first", "end")
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_floats_and_truth_values_are_no_whole_numbers(name: str) -> None:
+    call = INTEGERS[name]
+    for one in (1, np.int64(1), np.uint8(1), Whole.ONE):
+        call(one)
+    wrong = [1.0, 4096.0, float("nan"), np.float32(1), True, False, np.bool_(True), decimal.Decimal(1), 1j, -1 << 70]
+    for value in [*wrong, fractions.Fraction(1), 1 << 70, [1]]:
+        with pytest.raises(tc.Error, match=r" is .*: not a whole number from "):
+            call(value)
+
+
+@pytest.mark.parametrize("name", OF_ARRAYS)
+def test_arrays_of_floats_and_truth_values_are_no_messages(name: str) -> None:
+    tc.schedule("full:4", array(**{name: 64 if name == "end" else 0 if name in ("step", "source", "first") else 1}))
+    for value in (1.0, True, np.float32(1)):
+        with pytest.raises(tc.Error, match=rf"{name} of an array of messages is \w+: it must be whole numbers"):
+            tc.schedule("full:4", array(**{name: value}))
+
+
+def test_no_whole_number_of_the_interface_is_left_out() -> None:
+    functions = {name: getattr(tc, name) for name in tc.__all__}
+    for kind in (tc.Machine, tc.Schedule, tc.Selection, tc.Sweep, tc.Choice, tc.Simulation, tc.Report):
+        methods = {f"{kind.__name__}.{name}": member for name, member in vars(kind).items() if name[0] != "_"}
+        functions |= {name: method for name, method in methods.items() if inspect.isfunction(method)}
+    for name, function in functions.items():
+        for parameter in inspect.signature(function).parameters.values():
+            if "int" in str(parameter.annotation) or "Ports" in str(parameter.annotation):
+                assert f"{name}.{parameter.name}" in INTEGERS
+
+
+def test_texts_are_those_of_the_program(program: Program) -> None:
     for arguments, call in (
         (["select", "tours:4x4"], lambda: tc.select("tours:4x4")),
         (["verify", "torus:7x7", "--algorithm", "suh-shin"], lambda: tc.schedule("torus:7x7", "suh-shin")),
         (["verify", "full:4", "--algorithm", "bruk"], lambda: tc.schedule("full:4", "bruk")),
     ):
-        said = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+        said = program(*arguments)
         assert said.returncode == 2
         with pytest.raises(tc.Error) as error:
             call()

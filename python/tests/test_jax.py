@@ -62,12 +62,18 @@ def run(code: str, devices: int, *arguments: str) -> str:
 
 def test_one_algorithm_is_bit_equal_on_8_devices() -> None:
     code = """
-import time
+import pickle, time
 import jax, numpy as np, topocoll as tc
 
 schedule = tc.select(tc.machine("torus:2x4", 2), block=24).best.schedule()
 mesh = jax.make_mesh((8,), ("x",))
 exchange = schedule.to_jax(mesh)
+try:
+    pickle.dumps(exchange)
+except TypeError as error:
+    assert "pickle its schedule, then call to_jax" in str(error)
+else:
+    raise AssertionError
 x = np.arange(8 * 8 * 6, dtype=np.float32).reshape(8, 8, 2, 3)
 assert np.array_equal(exchange(x), x.swapaxes(0, 1))
 # Within another function, and compiled ahead.

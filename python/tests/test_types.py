@@ -34,11 +34,18 @@ def test_stubs_are_those_of_the_module(tmp_path: Path) -> None:
     assert said.returncode == 0, said.stdout + said.stderr
 
 
+def test_help_opens_with_the_functions_and_is_short() -> None:
+    command = [sys.executable, "-c", "import topocoll as tc; help(tc)"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    described = said[said.index("DESCRIPTION") + 1 :]
+    functions = ["machine", "select", "schedule", "sweep", "algorithms", "machines"]
+    assert [line.split()[0] for line in described[:6]] == functions and len(said) < 200
+    assert sorted(functions) == tc.__all__ and "CLASSES" not in said
+
+
 def test_every_public_name_is_documented() -> None:
-    for name in tc.__all__:
+    for name in (name for name in vars(tc) if not name.startswith("_")):
         thing = getattr(tc, name)
-        if name.startswith("__"):
-            continue
         assert inspect.getdoc(thing), name
         if inspect.isclass(thing):
             for own, member in vars(thing).items():

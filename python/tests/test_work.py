@@ -71,7 +71,8 @@ except KeyboardInterrupt:
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[0].split()
-    assert said and said[0] in ("stopped", "ends") and process.returncode == 0
+    # Work that ends before the signal leaves it to the interpreter.
+    assert said and (said[0] == "ends" or (said[0] == "stopped" and process.returncode == 0))
     if work == LONG:
         # The threads of the work have stopped too.
         assert said[0] == "stopped" and float(said[1]) < 0.8

@@ -1,5 +1,14 @@
 """All-to-all and all-gather schedules for machines with a shape.
 
+machine      a machine: of a short form, a file, a dictionary or a networkx graph
+select       every algorithm and setting, ranked by predicted time
+schedule     a schedule: of an algorithm, a file, or your own messages
+sweep        predicted times over block sizes
+algorithms   the algorithms, and what they take
+machines     the shipped machines
+
+A bad request raises Error, a ValueError. help(tc.Schedule) and so on describe what the functions return.
+
 >>> import topocoll as tc
 >>> m = tc.machine("torus:8x8", ports=4)
 >>> r = tc.select(m, block="4KiB")
@@ -8,28 +17,18 @@
 True
 """
 
-from topocoll._core import Error, __version__
-from topocoll._machine import Machine, machine
-from topocoll._own import Algorithm, NotApplicable
-from topocoll._schedule import Report, Schedule, Simulation, Verification, schedule
-from topocoll._select import Choice, Selection, select
-from topocoll._sweep import Sweep, sweep
+from topocoll._core import Error as Error, __version__ as __version__
+from topocoll._machine import Machine as Machine, machine, machines
+from topocoll._own import Algorithm as Algorithm, NotApplicable as NotApplicable
+from topocoll._schedule import (
+    Report as Report,
+    Schedule as Schedule,
+    Simulation as Simulation,
+    Verification as Verification,
+    schedule,
+)
+from topocoll._select import Choice as Choice, Selection as Selection, algorithms, select
+from topocoll._sweep import Sweep as Sweep, sweep
 
-__all__ = [
-    "Algorithm",
-    "Choice",
-    "Error",
-    "Machine",
-    "NotApplicable",
-    "Report",
-    "Schedule",
-    "Selection",
-    "Simulation",
-    "Sweep",
-    "Verification",
-    "__version__",
-    "machine",
-    "schedule",
-    "select",
-    "sweep",
-]
+# The functions: `help(tc)` lists them, and not what their results inherit.
+__all__ = ["algorithms", "machine", "machines", "schedule", "select", "sweep"]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jax
 import numpy as np
 import numpy.typing as npt
-from jax import lax
-from jax import numpy as jnp
+from jax import lax, numpy as jnp
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, reshard
 
 from topocoll._core import Error
@@ -68,6 +67,9 @@ class Exchange:
         # On a mesh whose shardings are part of types, an array must have the one that the exchange takes.
         explicit = AxisType.Explicit in mesh.axis_types
         self._run = jax.jit(lambda x: local(reshard(x, self.sharding) if explicit else x))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a JAX exchange holds devices and compiled functions: pickle its schedule, then call to_jax")
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Perform the exchange."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from topocoll import _core
 from topocoll._core import Error
+from topocoll._values import Value, extra, whole
 
 if TYPE_CHECKING:
     import networkx
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
     Ports = int | str | tuple[int | str, int | str]
 
 
-class Machine:
+class Machine(Value):
     """A machine: ranks, links, ports and timing. Made by :func:`machine`.
+
+    Machines made of equal texts with equal ports are equal. A pickle holds the text of a file; files that the text
+    names are read again.
 
     Attributes
     ----------
@@ -32,38 +36,17 @@ class Machine:
         of directed links.
     """
 
-    __slots__ = ("_core",)
+    name: str
+    short_form: str
+    ranks: int
+    nodes: int
+    ports: int
+    node_ports: int
+    links: int
 
     def __init__(self, core: _core.Machine) -> None:
         self._core = core
-
-    @property
-    def name(self) -> str:
-        return self._core.name
-
-    @property
-    def short_form(self) -> str:
-        return self._core.short_form
-
-    @property
-    def ranks(self) -> int:
-        return self._core.ranks
-
-    @property
-    def nodes(self) -> int:
-        return self._core.nodes
-
-    @property
-    def ports(self) -> int:
-        return self._core.ports
-
-    @property
-    def node_ports(self) -> int:
-        return self._core.node_ports
-
-    @property
-    def links(self) -> int:
-        return self._core.links
+        vars(self).update(core.facts())
 
     @property
     def node_of_ranks(self) -> npt.NDArray[np.uint32]:
@@ -78,7 +61,7 @@ class Machine:
     def with_ports(self, ports: Ports) -> Machine:
         """Return the same machine with other ports, as :func:`machine` takes them."""
         each = ports if isinstance(ports, tuple) else (ports,)
-        text = (one if isinstance(one, str) else str(_whole("ports", one)) for one in each)
+        text = (one if isinstance(one, str) else str(whole("ports", one)) for one in each)
         return Machine(self._core.with_ports(",".join(text)))
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
@@ -95,7 +78,8 @@ class Machine:
         Error
             The machine has no numbered links: any two nodes of it are joined directly.
         """
-        import networkx
+        with extra():
+            import networkx
 
         if self.links == 0:
             raise Error(f"{self.short_form} has no numbered links: its nodes are fully connected")
@@ -107,9 +91,9 @@ class Machine:
         for vertex, name in enumerate(names):
             own = {"ranks": ranks[vertex]} if vertex < nodes else {}
             graph.add_node(name, switch=vertex >= nodes, **own)
-        for source, target, per_byte, latency in zip(*self._core.link_table(), strict=True):
-            rate = 1 / float(per_byte) if per_byte > 0 else float("inf")
-            graph.add_edge(names[source], names[target], bandwidth=rate, latency=float(latency))
+        for source, target, per_byte, latency in self._core.link_table():
+            rate = 1 / per_byte if per_byte > 0 else float("inf")
+            graph.add_edge(names[source], names[target], bandwidth=rate, latency=latency)
         return graph
 
     def __repr__(self) -> str:
@@ -152,32 +136,37 @@ def machine(
     if isinstance(of, Machine):
         core = of._core
     elif isinstance(of, str | os.PathLike):
-        core = _core.Machine.named(os.fspath(of))
+        core = _core.Machine("named", os.fspath(of))
     elif isinstance(of, Mapping):
         import json
 
         if "nodes" in of and ("links" in of or "edges" in of):
-            core = _core.Machine.of_graph(name, _json(of))
+            core = _core.Machine("graph", name, _json(of))
         else:
             lines = (f"{json.dumps(key)} = {_toml(value)}\n" for key, value in of.items())
-            core = _core.Machine.of_file(name, "".join(lines))
+            core = _core.Machine("file", name, "".join(lines))
     elif hasattr(of, "is_directed") and hasattr(of, "nodes") and hasattr(of, "edges"):
-        core = _core.Machine.of_graph(name, _node_link(of))
+        core = _core.Machine("graph", name, _node_link(of))
     else:
         raise Error(f"machine is {of!r}: a short form, a file, a dictionary or a networkx graph")
     made = Machine(core)
     return made if ports is None else made.with_ports(ports)
 
 
-def _whole(what: str, value: object) -> int:
-    """Return a whole number that fits in 32 bits."""
-    try:
-        number = value.__index__()  # type: ignore[attr-defined]
-    except AttributeError:
-        raise Error(f"{what} is {value!r}: not a whole number") from None
-    if not 0 <= number < 1 << 32:
-        raise Error(f"{what} is {number}: not a whole number from 0 to {(1 << 32) - 1}")
-    return int(number)
+def machines() -> list[dict[str, Any]]:
+    """Return the shipped machines, as ``topocoll machines --json`` lists them.
+
+    Each has ``name``, ``topology``, ``ranks``, ``ports``, ``node_ports``, ``title``, and the ``sources`` of values.
+    ``pandas.DataFrame(tc.machines())`` is a table.
+    """
+    found = []
+    for name in _core.shipped():
+        core = _core.Machine("named", name)
+        facts, sources = core.facts(), dict(core.timing()["sources"])
+        numbers = {key: facts[key] for key in ("ranks", "ports", "node_ports")}
+        found.append({"name": name, "topology": facts["short_form"], **numbers, "title": sources.pop("title")})
+        found[-1]["sources"] = sources
+    return found
 
 
 def _toml(value: object) -> str:

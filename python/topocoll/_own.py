@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
 from topocoll import _core
 from topocoll._core import Error
+from topocoll._values import settings, whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,19 +50,24 @@ _STEPS = 1 << 16
 
 
 def listed(
-    request: _core.Request, machine: Machine, operation: str, block: int, own: Own, given: Mapping[str, Any]
+    request: _core.Request, machine: Machine, operation: str, own: Own, given: Mapping[str, Any]
 ) -> _core.Schedule:
     """Return the schedule of an own algorithm."""
-    messages: Any = own
+    messages, block = cast(Any, own), request.block_bytes
     if inspect.isclass(messages):
         messages = messages(**given)
     elif given and not callable(getattr(messages, "messages", None)):
         raise Error(f"{name_of(own)} takes no settings: {', '.join(given)}")
-    name, parameters = name_of(messages), dict(getattr(messages, "parameters", given))
+    name, parameters = name_of(messages), settings(getattr(messages, "parameters", given))
     if callable(getattr(messages, "messages", None)):
+        _check_call(messages.messages, "a machine", machine)
         messages = messages.messages(machine)
     elif callable(messages):
+        _check_call(messages, "a rank and a step", 0, 0)
         messages = _steps(messages, machine.ranks)
+    if not np.iterable(messages):
+        kinds = "a name, a path, a class or an object with `messages`, a function of rank and step, or messages"
+        raise Error(f"algorithm is {own!r}: {kinds}")
     if isinstance(messages, np.ndarray):
         arrays = _of_array(messages, operation, block)
     else:
@@ -77,12 +83,28 @@ def name_of(own: Any) -> str:
     return str(name or type(own).__name__)
 
 
+def _check_call(function: Any, what: str, *arguments: object) -> None:
+    """Check that a function takes these arguments."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        also = "; it is a generator function: call it" if inspect.isgeneratorfunction(function) else ""
+        raise Error(f"{name_of(function)} is called with {what}: {error}{also}") from None
+    except ValueError:
+        # Some functions in C have no signature.
+        return
+
+
 def _steps(function: Callable[[int, int], Iterable[Any] | None], ranks: int) -> Iterator[Message]:
     """Yield the messages of a function of rank and step, up to the first step in which no rank sends."""
     for step in range(_STEPS):
         idle = True
         for rank in range(ranks):
-            for message in function(rank, step) or ():
+            found = function(rank, step) or ()
+            if not np.iterable(found):
+                rule = "receivers or messages, in a list"
+                raise Error(f"{name_of(function)} gives {found!r} for rank {rank} in step {step}: {rule}")
+            for message in found:
                 idle = False
                 to, *rest = message if isinstance(message, tuple) else (message,)
                 yield (step, rank, to, *rest)
@@ -114,11 +136,11 @@ def _of_tuples(messages: Iterable[Message], operation: str, block: int) -> dict[
         counts.append(len(flat) - before)
         route_counts.append(len(routes) - hops)
     return {
-        "messages": _array("message", rows, 3, np.uint32),
+        "messages": _array("message", rows, ("step", "from", "to"), np.uint32),
         "counts": np.array(counts, np.uint64),
-        "blocks": _array("block", flat, 4, np.uint64),
+        "blocks": _array("block", flat, ("source", "destination", "first", "end"), np.uint64),
         "route_counts": np.array(route_counts, np.uint64),
-        "routes": _array("route", routes, 2, np.int64),
+        "routes": _array("route", routes, ("dimension", "hops"), np.int64),
     }
 
 
@@ -141,18 +163,21 @@ def _block(number: int, one: Any, operation: str, block: int) -> tuple[Any, ...]
     raise Error(f"message {number} has the block {one!r}: a block is {rule}, with a first byte and an end byte")
 
 
-def _array(what: str, rows: list[Any], width: int, kind: type[np.integer[Any]]) -> npt.NDArray[Any]:
-    """Return rows of whole numbers as an array of a type that holds them."""
+def _array(what: str, rows: list[Any], names: tuple[str, ...], kind: type[np.integer[Any]]) -> npt.NDArray[Any]:
+    """Return rows of whole numbers as an array."""
+    limits, width = np.iinfo(kind), len(names)
     try:
-        wide = np.array(rows, dtype=np.int64).reshape(-1, width)
-    except (TypeError, ValueError, OverflowError) as error:
+        flat = [value for row in rows for value in row]
+    except TypeError as error:
         raise Error(f"{what}s are rows of {width} whole numbers: {error}") from None
-    limits = np.iinfo(kind)
-    wrong = np.argwhere((wide < max(limits.min, -(1 << 63))) | (wide > min(limits.max, (1 << 63) - 1)))
-    if len(wrong):
-        row, column = wrong[0]
-        raise Error(f"{what} {row} has {wide[row, column]}: not a whole number from 0 to {limits.max}")
-    return wide.astype(kind)
+    if len(flat) != width * len(rows):
+        raise Error(f"{what}s are rows of {width} whole numbers")
+    # Most are of one type and in range.
+    if {*map(type, flat)} - {int} or (flat and not limits.min <= min(flat) <= max(flat) <= limits.max):
+        for place, value in enumerate(flat):
+            name = f"{what} {place // width}: {names[place % width]}"
+            flat[place] = whole(name, value, int(limits.max), least=int(limits.min))
+    return np.array(flat, kind).reshape(-1, width)
 
 
 def _of_array(array: npt.NDArray[np.void], operation: str, block: int) -> dict[str, Any]:
@@ -167,18 +192,18 @@ def _of_array(array: npt.NDArray[np.void], operation: str, block: int) -> dict[s
     if missing or array.ndim != 1:
         raise Error(f"an array of messages has one dimension and the fields step, from and to: missing {missing}")
     rows = _columns(array, ("step", "from", "to"), np.uint32)
+    blocks = np.zeros((len(array), 4), np.uint64)
+    blocks[:, 3] = block
     if "source" not in names:
-        blocks = np.zeros((len(array), 4), np.uint64)
         blocks[:, 0] = rows[:, 1]
         blocks[:, 1] = rows[:, 2 if operation == "alltoall" else 1]
-        blocks[:, 3] = block
         counts = np.ones(len(array), np.uint64)
     else:
-        blocks = np.zeros((len(array), 4), np.uint64)
-        blocks[:, 0] = array["source"]
-        blocks[:, 1] = array["destination" if "destination" in names else "source"]
-        blocks[:, 2] = array["first"] if "first" in names else 0
-        blocks[:, 3] = array["end"] if "end" in names else block
+        for column, name in enumerate(
+            ("source", "destination" if "destination" in names else "source", "first", "end")
+        ):
+            if name in names:
+                blocks[:, column] = _columns(array, (name,), np.uint64)[:, 0]
         keys = ("step", "from", "to", *(("message",) if "message" in names else ()))
         new = np.ones(len(array), bool)
         if len(array):

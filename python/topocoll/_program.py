@@ -18,19 +18,16 @@ from topocoll._progress import bar
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+
+def records(names: str, types: str) -> np.dtype[np.void]:
+    """Return the type of records, of a whole number of 8 bytes."""
+    each = types.split()
+    size = -(-sum(int(kind[1:]) for kind in each) // 8) * 8
+    return np.dtype({"names": names.split(), "formats": each, "itemsize": size})
+
+
 #: The fields of :meth:`topocoll.Schedule.blocks`.
-BLOCKS = np.dtype(
-    [
-        ("message", np.uint32),
-        ("step", np.uint32),
-        ("from", np.uint32),
-        ("to", np.uint32),
-        ("source", np.uint32),
-        ("destination", np.uint32),
-        ("first", np.uint64),
-        ("end", np.uint64),
-    ]
-)
+BLOCKS = records("message step from to source destination first end", "u4 u4 u4 u4 u4 u4 u8 u8")
 
 Permutation = list[tuple[int, int]]
 
@@ -93,13 +90,11 @@ class Program:
     """All steps of a schedule, with the layouts before and after them."""
 
     def __init__(self, core: _core.Schedule) -> None:
-        if not core.names_blocks:
-            raise Error("the schedule has message sizes but no blocks: it cannot be carried out")
         with bar("slots") as tick:
-            found = core.program(tick)
-        self.ranks, self.slots = core.ranks, core.slots
-        self.operation, self.block_bytes = core.operation, core.block_bytes
-        self.cuts = np.array([0, *core.cuts, core.block_bytes], np.uint64)
+            found, facts = core.program(tick), core.facts()
+        self.ranks, self.slots = facts["ranks"], found["slots"]
+        self.operation, self.block_bytes = facts["operation"], facts["block_bytes"]
+        self.cuts: npt.NDArray[np.uint64] = np.array([0, *found["cuts"], self.block_bytes], np.uint64)
         self.pieces = len(self.cuts) - 1
         #: Pieces of a rank's buffer.
         self.width = self.slots * self.pieces
@@ -165,7 +160,8 @@ class Program:
 
     def edges(self, elements: int) -> npt.NDArray[np.int64]:
         """Return the first element of each piece of a block, and the number of all."""
-        return np.rint(self.cuts.astype(float) * (elements / self.block_bytes)).astype(np.int64)
+        edges: npt.NDArray[np.int64] = np.rint(self.cuts * (elements / self.block_bytes)).astype(np.int64)
+        return edges
 
     def blocks(self) -> npt.NDArray[np.void]:
         """Return the blocks of all messages, found by replay."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,43 +14,27 @@ from topocoll import _core, _text
 from topocoll._core import Error
 from topocoll._machine import Machine
 from topocoll._own import NotApplicable, Own, listed, name_of
-from topocoll._program import Permutation, Program
+from topocoll._program import Permutation, Program, records
 from topocoll._progress import bar
+from topocoll._values import Value, extra, settings, whole
 
 if TYPE_CHECKING:
     import jax
+    import networkx
     import numpy.typing as npt
+    import pandas as pd
     from mpi4py import MPI
 
     from topocoll._jax import Exchange
 
 #: The fields of :attr:`Schedule.messages`.
-MESSAGES = np.dtype(
-    [
-        ("step", np.uint32),
-        ("from", np.uint32),
-        ("to", np.uint32),
-        ("port", np.uint32),
-        ("bytes", np.uint64),
-        ("packed", np.uint64),
-        ("hops", np.uint32),
-        ("slots", np.uint32),
-    ]
-)
+MESSAGES = records("step from to port bytes packed hops slots", "u4 u4 u4 u4 u8 u8 u4 u4")
 
 #: The fields of :attr:`Simulation.intervals`; times in picoseconds.
-INTERVALS = np.dtype(
-    [
-        ("link", np.uint64),
-        ("start", np.uint64),
-        ("end", np.uint64),
-        ("bytes", np.uint64),
-        ("step", np.uint32),
-        ("from", np.uint32),
-        ("to", np.uint32),
-        ("", np.uint32),
-    ]
-)
+INTERVALS = records("link start end bytes step from to", "u8 u8 u8 u8 u4 u4 u4")
+
+#: What differing sizes of blocks are given as.
+Demand: TypeAlias = "npt.NDArray[np.integer[Any]] | Sequence[Sequence[int]] | Sequence[int]"
 
 #: Formats by the ending of a file's name.
 _FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".goal": "goal", ".xml": "msccl", ".dot": "dot"}
@@ -90,7 +74,7 @@ class Verification:
         return self.violation is None and self.counts["port_violations"] == 0
 
 
-class Simulation:
+class Simulation(Value):
     """The result of a simulation.
 
     Attributes
@@ -138,10 +122,10 @@ class Simulation:
         if self._schedule.machine.links == 0 or self.model == "steps":
             which = "the steps model" if self.model == "steps" else self._schedule.machine.short_form
             raise Error(f"{which} has no records of links")
-        if self._records is None:
-            again = {**self._asked, "records": True}
-            self._records = self._schedule._simulate(again)["intervals"]
-        return self._records.view(INTERVALS)
+        records = self._records
+        if records is None:
+            records = self._schedule._simulate({**self._asked, "records": True})["intervals"]
+        return records.view(INTERVALS)
 
     @cached_property
     def latencies(self) -> npt.NDArray[np.float64]:
@@ -167,7 +151,7 @@ class Simulation:
         )
 
 
-class Report:
+class Report(Value):
     """A page: one self-contained HTML file. Made by :meth:`Schedule.report`.
 
     Attributes
@@ -183,6 +167,9 @@ class Report:
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.html)
 
+    def __repr__(self) -> str:
+        return f"<Report of {len(self.html)} characters>"
+
     def _repr_html_(self) -> str:
         from html import escape
 
@@ -190,7 +177,7 @@ class Report:
         return f'<iframe srcdoc="{escape(self.html)}" style="{style}"></iframe>'
 
 
-class Schedule:
+class Schedule(Value):
     """A schedule for a machine. Made by :func:`schedule`, or by a choice of :func:`topocoll.select`.
 
     Attributes
@@ -201,44 +188,22 @@ class Schedule:
         With the algorithm's name they reproduce the schedule.
     operation : str
         ``alltoall`` or ``allgather``.
-    ranks, ports, block_bytes, steps : int
+    ranks, ports, node_ports, block_bytes, steps : int
     """
+
+    algorithm: str
+    parameters: dict[str, int | str]
+    operation: str
+    ranks: int
+    ports: int
+    node_ports: int
+    block_bytes: int
+    steps: int
 
     def __init__(self, core: _core.Schedule) -> None:
         self._core = core
         self.machine = Machine(core.machine)
-
-    @property
-    def algorithm(self) -> str:
-        return self._core.algorithm
-
-    @property
-    def parameters(self) -> dict[str, int | str]:
-        return self._core.parameters
-
-    @property
-    def operation(self) -> str:
-        return self._core.operation
-
-    @property
-    def ranks(self) -> int:
-        return self._core.ranks
-
-    @property
-    def ports(self) -> int:
-        return self._core.ports
-
-    @property
-    def node_ports(self) -> int:
-        return self._core.node_ports
-
-    @property
-    def block_bytes(self) -> int:
-        return self._core.block_bytes
-
-    @property
-    def steps(self) -> int:
-        return self._core.steps
+        vars(self).update(core.facts())
 
     @property
     def named(self) -> str:
@@ -281,7 +246,8 @@ class Schedule:
         """
         if step is None:
             return self._blocks
-        if not 0 <= step < self.steps:
+        step = whole("step", step)
+        if step >= self.steps:
             raise Error(f"step is {step}: the schedule has steps 0 to {self.steps - 1}")
         first, end = np.searchsorted(self._blocks["step"], [step, step + 1])
         return self._blocks[first:end]
@@ -317,7 +283,7 @@ class Schedule:
         barrier: bool | None = None,
         records: bool = False,
         routing: str = "dimension-order",
-        **settings: int | str,
+        **parameters: int | str,
     ) -> Simulation:
         """Simulate the messages with link contention.
 
@@ -331,7 +297,7 @@ class Schedule:
             Simulate every rank and step, and record the use of links.
         routing
             ``dimension-order`` or ``adaptive``, for messages without a route of their own.
-        **settings
+        **parameters
             Parameters of the model and of endpoints, such as ``vcs=4`` or ``window=8``.
         """
         if routing not in ("dimension-order", "adaptive"):
@@ -341,7 +307,7 @@ class Schedule:
             "barrier": barrier,
             "records": records,
             "adaptive": routing == "adaptive",
-            "settings": settings,
+            "settings": settings(parameters),
         }
         return Simulation(self, asked, self._simulate(asked))
 
@@ -369,17 +335,21 @@ class Schedule:
         if format is None:
             raise Error(f"`{path}` ends in none of {', '.join(_FORMATS)}: format=NAME is missing")
         with bar("bytes") as tick:
-            if format == "simgrid":
-                path.mkdir(exist_ok=True)
-                if any(path.iterdir()):
-                    raise Error(f"`{path}` is not empty")
-                self._core.save(path, format, tick)
-                return
-            # The file appears whole or not at all.
-            with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-                written = Path(folder) / path.name
-                self._core.save(written, format, tick)
-                written.replace(path)
+            try:
+                if format == "simgrid":
+                    path.mkdir(exist_ok=True)
+                    if any(path.iterdir()):
+                        raise Error(f"`{path}` is not empty")
+                    self._core.save(path, str(path), format, tick)
+                    return
+                # The file appears whole or not at all.
+                with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+                    written = Path(folder) / path.name
+                    self._core.save(written, str(path), format, tick)
+                    written.replace(path)
+            except OSError as error:
+                place = path if path.parent.is_dir() else path.parent
+                raise OSError(error.errno, error.strerror, str(place)) from None
 
     def report(self) -> Report:
         """Return the page of the exchange, which opens with this schedule: messages that travel, choices, bounds.
@@ -389,6 +359,29 @@ class Schedule:
         made = f"tc.schedule({self.machine.name!r}, {self.algorithm!r}, block={self.block_bytes}{given}).report()"
         with bar("page") as tick:
             return Report(self._core.report(made, tick))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the messages as a table: the fields of :attr:`messages`, and ``blocks``, their bytes in blocks."""
+        with extra():
+            import pandas as pd
+
+        table = pd.DataFrame(self.messages)
+        return table.assign(blocks=table["bytes"] / self.block_bytes)
+
+    def to_networkx(self) -> networkx.MultiDiGraph[int]:
+        """Return the messages as a graph of ranks.
+
+        Each message is an edge from its sender to its receiver, with ``step``, ``port``, ``bytes``, ``blocks`` and
+        ``hops``."""
+        with extra():
+            import networkx
+
+        graph: networkx.MultiDiGraph[int] = networkx.MultiDiGraph(name=self.named)
+        graph.add_nodes_from(range(self.ranks))
+        for step, sender, receiver, port, size, _, hops, _ in self.messages.tolist():
+            blocks = size / self.block_bytes
+            graph.add_edge(sender, receiver, step=step, port=port, bytes=size, blocks=blocks, hops=hops)
+        return graph
 
     def to_ppermute(self) -> list[list[Permutation]]:
         """Return the permutations of each step with messages, as ``lax.ppermute`` takes them.
@@ -447,9 +440,10 @@ def schedule(
     machine: Machine | str | os.PathLike[str],
     algorithm: str | os.PathLike[str] | Own,
     *,
-    block: int | str = "1KiB",
+    block: int | str | None = None,
     op: str = "alltoall",
-    **settings: int | str,
+    demand: Demand | None = None,
+    **parameters: int | str,
 ) -> Schedule:
     """Return a schedule.
 
@@ -461,10 +455,13 @@ def schedule(
         The name of an algorithm, a path to a schedule's file, or an own algorithm: a class or an object with a method
         ``messages``, a function of rank and step, an iterable of messages, or an array of messages.
     block
-        Bytes of a block, a number or text such as ``"4KiB"``.
+        Bytes of a block, a number or text such as ``"4KiB"``. The default is 1 KiB.
     op
         ``alltoall`` or ``allgather``.
-    **settings
+    demand
+        Bytes of each block, where they differ: rows of senders, in an all-gather a number for each rank. Counts,
+        proofs and the steps model use them; messages and files have blocks of their mean, rounded up.
+    **parameters
         Parameters of the algorithm, such as ``radix=4``. Own classes are called with them.
 
     Raises
@@ -483,38 +480,52 @@ def schedule(
     machine = machine_of(machine)
     if isinstance(algorithm, os.PathLike):
         with bar("bytes") as tick:
-            return Schedule(_core.read(machine._core, algorithm, tick))
-    request = _core.Request(machine._core, op, block_bytes(block))
+            return Schedule(_core.read(machine._core, algorithm, sizes(demand), tick))
+    request = question(machine, op, block, demand)
     if isinstance(algorithm, str):
         with bar("schedule") as tick:
-            return Schedule(request.schedule(algorithm, settings, tick))
-    return Schedule(listed(request, machine, op, block_bytes(block), algorithm, settings))
+            return Schedule(_core.Schedule(request, algorithm, settings(parameters), tick))
+    return Schedule(listed(request, machine, op, algorithm, parameters))
 
 
 def block_bytes(block: int | str) -> int:
     """Return the bytes of a block: a number, or text such as ``"4KiB"``."""
     if isinstance(block, str):
         return _core.block_bytes(block)
-    try:
-        number = block.__index__()
-    except AttributeError:
-        raise Error(f"block is {block!r}: bytes, a number or text such as '4KiB'") from None
-    if not 0 <= number < 1 << 64:
-        raise Error(f"block is {number}: bytes, a number or text such as '4KiB'")
-    return number
+    return whole("block", block, (1 << 64) - 1, also=", or text such as '4KiB'")
+
+
+def sizes(demand: Demand | None) -> str | None:
+    """Return the lines of a file of a demand matrix."""
+    if demand is None:
+        return None
+    if isinstance(demand, str) or not np.iterable(demand):
+        raise Error(f"demand is {demand!r}: rows of bytes, one for each rank")
+    return "".join(",".join(map(str, row if np.iterable(row) else [row])) + "\n" for row in demand)
+
+
+def question(machine: Machine, op: str, block: int | str | None, demand: Demand | None) -> _core.Request:
+    """Return what a machine is asked for."""
+    if block is not None and demand is not None:
+        raise Error(f"block is {block!r}, and demand lists the sizes of blocks: give one of them")
+    return _core.Request(machine._core, op, 1024 if block is None else block_bytes(block), sizes(demand))
 
 
 def request_of(
-    machine: Machine, op: str, block: int, algorithms: Iterable[Own | Schedule]
+    machine: Machine,
+    op: str,
+    block: int | str | None,
+    algorithms: Iterable[Own | Schedule],
+    demand: Demand | None = None,
 ) -> tuple[_core.Request, list[tuple[str, str]]]:
     """Return a request with own schedules, and the own algorithms that do not apply, with the reasons."""
-    request, refused = _core.Request(machine._core, op, block), list[tuple[str, str]]()
+    request, refused = question(machine, op, block, demand), list[tuple[str, str]]()
     for own in algorithms:
         if isinstance(own, Schedule):
             request = request.with_own(own._core)
             continue
         try:
-            request = request.with_own(listed(request, machine, op, block, own, {}))
+            request = request.with_own(listed(request, machine, op, own, {}))
         except NotApplicable as reason:
             refused.append((name_of(own), str(reason)))
     return request, refused

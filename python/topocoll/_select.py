@@ -7,13 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from topocoll import _core, _text
 from topocoll._core import Error
-from topocoll._machine import Machine
-from topocoll._machine import machine as machine_of
+from topocoll._machine import Machine, machine as machine_of
 from topocoll._own import Own
 from topocoll._progress import bar
-from topocoll._schedule import Schedule, block_bytes, request_of
+from topocoll._schedule import Demand, Schedule, request_of
+from topocoll._values import Value, extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +46,9 @@ class Choice:
         The charged volume divided by the least of any schedule of as many steps.
     priced : str
         ``exactly``, or ``at_least`` for a lower bound of the time.
+    named : str
+        The algorithm and the parameters that matter, as the program writes them: without defaults, and of a selection
+        without values that the choices shown share.
     """
 
     algorithm: str
@@ -61,20 +66,16 @@ class Choice:
     bound_ratio: float
     tradeoff_ratio: float | None
     priced: str
-    _request: _core.Request = field(repr=False, compare=False)
-
-    @property
-    def named(self) -> str:
-        """The algorithm with its parameters."""
-        return _text.named(self.algorithm, self.parameters)
+    named: str
+    _request: _core.Request = field(repr=False)
 
     def schedule(self) -> Schedule:
         """Return the schedule."""
         with bar("schedule") as tick:
-            return Schedule(self._request.schedule(self.algorithm, self.parameters, tick))
+            return Schedule(_core.Schedule(self._request, self.algorithm, self.parameters, tick))
 
 
-class Selection:
+class Selection(Value):
     """The result of :func:`select`: choices, best first.
 
     Attributes
@@ -82,6 +83,8 @@ class Selection:
     machine : Machine
     operation : str
     block_bytes : int
+        The bytes of a block; of a demand matrix their mean, rounded up.
+    demand : numpy.ndarray or None
     choices : list of Choice
     undecided : int
         The number of first choices that are priced by a lower bound and may be faster than the best.
@@ -97,12 +100,13 @@ class Selection:
         self,
         machine: Machine,
         operation: str,
-        block: int,
+        demand: Demand | None,
         request: _core.Request,
         found: Mapping[str, Any],
         refused: list[tuple[str, str]],
     ) -> None:
-        self.machine, self.operation, self.block_bytes = machine, operation, block
+        self.machine, self.operation, self.block_bytes = machine, operation, request.block_bytes
+        self.demand = None if demand is None else np.array(demand)
         self.choices = [Choice(**choice, _request=request) for choice in found["choices"]]
         self.undecided: int = found["undecided"]
         self.rejected: list[tuple[str, str]] = found["rejected"] + refused
@@ -131,7 +135,8 @@ class Selection:
         machine = self.machine
         name = machine.name if machine.name == machine.short_form else f"{machine.name} ({machine.short_form})"
         ranks, ports = _text.count(machine.ranks, "rank"), _text.count(machine.ports, "port")
-        asked = f"{self.operation} of {_text.size(self.block_bytes)} blocks on {name}: {ranks}, {ports}."
+        size = _text.size(self.block_bytes) + ("" if self.demand is None else " (mean)")
+        asked = f"{self.operation} of {size} blocks on {name}: {ranks}, {ports}."
         if not self.choices:
             return ["No algorithm serves this exchange.", asked]
         best = self.best
@@ -175,14 +180,15 @@ class Selection:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return all choices as a table, a row each."""
-        import pandas as pd
+        with extra():
+            import pandas as pd
 
         return pd.DataFrame([_row(choice) for choice in self.choices])
 
 
 def _row(choice: Choice) -> dict[str, Any]:
     """Return a choice as a row of a table."""
-    names = [name for name in Choice.__slots__ if name not in ("parameters", "_request")]
+    names = [name for name in Choice.__slots__ if name not in ("parameters", "named", "_request")]
     row = {name: getattr(choice, name) for name in names}
     return {"algorithm": row.pop("algorithm"), "setting": _text.setting(choice.parameters), **row}
 
@@ -190,8 +196,9 @@ def _row(choice: Choice) -> dict[str, Any]:
 def select(
     machine: Machine | str | os.PathLike[str],
     *,
-    block: int | str = "1KiB",
+    block: int | str | None = None,
     op: str = "alltoall",
+    demand: Demand | None = None,
     algorithms: Iterable[Own | Schedule] = (),
 ) -> Selection:
     """Rank every algorithm and setting by predicted time.
@@ -201,9 +208,11 @@ def select(
     machine
         A machine, or what :func:`topocoll.machine` takes.
     block
-        Bytes of a block, a number or text such as ``"4KiB"``.
+        Bytes of a block, a number or text such as ``"4KiB"``. The default is 1 KiB.
     op
         ``alltoall`` or ``allgather``.
+    demand
+        Bytes of each block, where they differ: rows of senders, in an all-gather a number for each rank.
     algorithms
         Own algorithms and schedules, ranked with those of topocoll.
 
@@ -216,11 +225,20 @@ def select(
     --------
     >>> import topocoll as tc
     >>> tc.select("paragon-16x16")
-    Use suh-shin (layout=fixed rings=hops ways=nearer): 31.35 ms, 1.02x faster than coloured-rings, 1.82x the bound.
+    Use suh-shin (layout=fixed ways=nearer): 31.35 ms, 1.02x faster than coloured-rings, 1.82x the bound.
     alltoall of 1 KiB blocks on paragon-16x16 (torus:16x16): 256 ranks, 1 port.
     """
-    machine, size = machine_of(machine), block_bytes(block)
-    request, refused = request_of(machine, op, size, algorithms)
+    machine = machine_of(machine)
+    request, refused = request_of(machine, op, block, algorithms, demand)
     with bar("candidates") as tick:
         found = request.select(tick)
-    return Selection(machine, op, size, request, found, refused)
+    return Selection(machine, op, demand, request, found, refused)
+
+
+def algorithms() -> list[dict[str, Any]]:
+    """Return the algorithms, as ``topocoll algorithms --json`` lists them.
+
+    Each has ``name``, ``operation``, ``summary``, ``source``, and the values of its ``parameters``.
+    ``pandas.DataFrame(tc.algorithms())`` is a table.
+    """
+    return _core.algorithms()

@@ -11,12 +11,12 @@ import numpy as np
 
 from topocoll import _core, _text
 from topocoll._core import Error
-from topocoll._machine import Machine
-from topocoll._machine import machine as machine_of
+from topocoll._machine import Machine, machine as machine_of
 from topocoll._own import Own
 from topocoll._progress import bar
 from topocoll._schedule import Schedule, block_bytes, request_of
 from topocoll._select import Choice, _row
+from topocoll._values import Value, extra, settings
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SIZES = 256
 
 
-class Sweep:
+class Sweep(Value):
     """The result of :func:`sweep`.
 
     Attributes
@@ -73,7 +73,8 @@ class Sweep:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a table with a row for each algorithm and block size."""
-        import pandas as pd
+        with extra():
+            import pandas as pd
 
         rows = [
             {"block": block, **_row(choice), "bound": bound}
@@ -91,7 +92,8 @@ class Sweep:
             The axes to draw on. By default those of a new figure.
         """
         if ax is None:
-            from matplotlib import pyplot
+            with extra():
+                from matplotlib import pyplot
 
             ax = pyplot.subplots(layout="constrained")[1]
         best = min(self.times, key=lambda name: float(np.log(self.times[name]).sum()), default=None)
@@ -134,7 +136,7 @@ def sweep(
     request, refused = request_of(machine, op, sizes[0], algorithms)
     given = named if isinstance(named, Mapping) else {name: {} for name in named}
     with bar("prices") as tick:
-        found = request.sweep(sizes, [(name, dict(own)) for name, own in given.items()], tick)
+        found = request.sweep(sizes, [(name, settings(own)) for name, own in given.items()], tick)
     return Sweep(machine, op, request, found, refused)
 
 
