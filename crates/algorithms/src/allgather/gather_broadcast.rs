@@ -6,7 +6,7 @@
 //! receiver's subtree, n - 2^i blocks in the step over distance 2^i, more where the subtree is cut
 //! off by the number of ranks. Listed beside `concat` for comparison.
 
-use topocoll_schedule::{Block, Collective, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_schedule::{Block, Collective, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
 
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
@@ -86,10 +86,6 @@ impl Rule for Tree {
 
     fn final_block(&self, _rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block::of(Rank(slot as u32)))
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.ranks)
     }
 }
 

@@ -20,9 +20,7 @@
 //! A slot for each rank's block, by falling size of its node, the same for all: every message is a
 //! run or two, three where it is of ranks on either side of its node. Nothing is copied.
 
-use topocoll_schedule::{
-    Block, Collective, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided,
-};
+use topocoll_schedule::{Block, Collective, Parameters, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
 
 use crate::layout::node_rows::{Nodes, Row};
@@ -240,10 +238,6 @@ impl Rule for Gather {
     fn final_block(&self, _rank: Rank, slot: Slot) -> Option<Block> {
         let (position, local) = self.row.standing(slot as u32);
         Some(Block::of(self.row.rank(position, local)))
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.row.ranks())
     }
 }
 

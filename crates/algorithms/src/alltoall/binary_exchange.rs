@@ -14,7 +14,7 @@
 //! `src xor dst` are `e_j = m_j xor m_(j+1) xor ..`: m is the Gray code of e, constant for a block's
 //! life, and its slot.
 
-use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
+use topocoll_schedule::{Block, Rule, Slot, Step};
 use topocoll_topology::{Rank, Route};
 
 use crate::layout::square_grid::{Along, SquareGrid};
@@ -57,10 +57,6 @@ impl Rule for Halving {
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: self.other_end(rank, slot), to: rank })
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.square.grid.radix().ranks())
     }
 }
 

@@ -20,7 +20,7 @@
 //! first dimension, then of its second. It stays the block's, as a step receives into the slots that
 //! it sends; the source is even if the rank is and the low bits flip 0 or 2 times, and so on.
 
-use topocoll_schedule::{Block, Parameters, Part, RankClasses, Rule, Slot, SlotSet, Step};
+use topocoll_schedule::{Block, Parameters, Part, Rule, Slot, SlotSet, Step};
 use topocoll_topology::{Rank, Route};
 
 use crate::error::check_sides;
@@ -168,10 +168,6 @@ impl Rule for Flips {
         let bits = Bits::of(slot);
         let even = self.is_even(rank) == (bits.first[1] == bits.second[1]);
         Some(Block { from: self.flipped(rank, even, bits.numbers()), to: rank })
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.square.grid.radix().ranks())
     }
 }
 

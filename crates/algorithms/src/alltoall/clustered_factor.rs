@@ -22,7 +22,7 @@
 //!   of the largest node's port, and max(size) - 1 intra-node.
 //! - With k ports a node takes part in k rounds at once, a graph of degree k.
 
-use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_schedule::{Block, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Clusters, Rank, Route, Topology};
 
 use crate::alltoall::one_factor::Factors;
@@ -328,10 +328,6 @@ impl Rule for Clustered {
         };
         let at = if from == rank { u64::from(rank.0) } else { self.slot_from(rank, from) };
         (at == slot).then_some(Block { from, to: rank })
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.clusters().ranks())
     }
 }
 

@@ -29,7 +29,7 @@
 
 use std::ops::ControlFlow;
 
-use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
+use topocoll_schedule::{Block, Rule, Slot, Step};
 use topocoll_topology::{Rank, Route, Topology};
 
 use crate::factor::node_rounds::Rounds;
@@ -273,10 +273,6 @@ impl Rule for Matchings {
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         self.places().final_block(rank, slot)
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.nodes.clusters().ranks())
     }
 }
 

@@ -19,7 +19,7 @@
 //! a rank's blocks are in as many matchings; `tests/correctness/matchings.rs` counts how far it is
 //! above.
 
-use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Setting, Slot, Step};
+use topocoll_schedule::{Block, Parameters, Rule, Setting, Slot, Step};
 use topocoll_topology::{Clusters, Rank, Route, Shape};
 
 use crate::factor::colouring::{Colours, Edge, coloured, degree, first_free};
@@ -225,10 +225,6 @@ impl Rule for Matchings {
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         self.places().final_block(rank, slot)
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.sends.len() as u32)
     }
 }
 

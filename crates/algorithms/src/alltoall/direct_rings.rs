@@ -32,7 +32,7 @@
 mod counts;
 mod ring;
 
-use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_schedule::{Block, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
 use self::ring::Ring;
@@ -234,10 +234,6 @@ impl Rule for Rings {
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let from = self.end_of(rank, &self.turns(slot), Ring::from)?;
         Some(Block { from, to: rank })
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.grid.radix().ranks())
     }
 }
 

@@ -28,7 +28,7 @@ mod network;
 
 use std::sync::Arc;
 
-use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Slot, Step};
+use topocoll_schedule::{Block, Parameters, Rule, Slot, Step};
 use topocoll_topology::{Rank, Shape};
 
 use self::ejection::improve;
@@ -198,10 +198,6 @@ impl Rule for Planned {
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         self.0.layout().final_block(rank, slot)
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.0.sends.len() as u32)
     }
 }
 

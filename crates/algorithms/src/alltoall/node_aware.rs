@@ -28,7 +28,7 @@
 //! and nothing is copied.
 
 use topocoll_schedule::{
-    Block, Parameters, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided, Transfer,
+    Block, Parameters, Rule, Schedule, Slot, SlotSet, Step, Strided, Transfer,
 };
 use topocoll_topology::{Rank, Route};
 
@@ -409,10 +409,6 @@ impl Rule for Lanes {
         let distance = (position + self.row.count() - from) % self.row.count();
         let carrier = self.row.carrier(self.carriers(position), distance);
         (carrier != l).then(|| block((from, local)))
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.row.ranks())
     }
 }
 

@@ -11,7 +11,7 @@
 //! paper prints only the number of phases, that of the cyclic exchange; with 2 submeshes of a row a
 //! phase it is 1 + 1 + 2 + 4 + .. = 2^(d-1) here too.
 
-use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_schedule::{Block, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
 
 use crate::layout::square_grid::SquareGrid;
@@ -56,10 +56,6 @@ impl Rule for Quadrants {
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: self.other_end(rank, slot), to: rank })
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.square.grid.radix().ranks())
     }
 }
 

@@ -18,7 +18,7 @@
 //! On meshes that of matchings; on tori that of offsets, the sets those of each dimension.
 
 use smallvec::{SmallVec, smallvec};
-use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
+use topocoll_schedule::{Block, Rule, Slot, Step};
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Topology};
 
 use crate::factor::offset_moves::{Move, Multiples, OffsetMoves, Residues, read_table};
@@ -123,10 +123,6 @@ impl Rule for Mesh {
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         self.layout().final_block(rank, slot)
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.ranks)
     }
 }
 

@@ -6,9 +6,7 @@
 
 use std::sync::Arc;
 
-use topocoll_schedule::{
-    Block, Part, RankClasses, Rule, Schedule, Slot, SlotRun, SlotSet, Step, Strided,
-};
+use topocoll_schedule::{Block, Part, Rule, Schedule, Slot, SlotRun, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
 
 use super::connections::{Connections, NONE};
@@ -403,10 +401,6 @@ impl Rule for Excepted {
     fn final_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         self.0.whole.schedule.rule().final_layout(self.0.places[rank.index()], out);
         self.0.layout(rank, true, out);
-    }
-
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.0.places.len() as u32)
     }
 
     fn cuts(&self) -> &[u64] {
