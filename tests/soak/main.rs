@@ -1,11 +1,13 @@
-//! Random exchanges over threads, and sequences of them over transports that fail, for as long as asked.
-//! Each returns the right bytes or an error, none hangs, and memory use stays constant.
+//! Random exchanges over threads, and sequences of them over channels and sockets that fail, for as
+//! long as asked. Each returns the right bytes or an error, none hangs, and memory use stays constant.
 //!
 //! `MALLOC_ARENA_MAX=1 TOPOCOLL_SOAK_MINUTES=60 cargo test --release --test soak -- --ignored
 //! --nocapture` goes on for an hour, `TOPOCOLL_SOAK_SEED` draws other exchanges. Without the first variable
 //! glibc keeps the freed memory of each thread, and resident memory varies by some tens of MiB.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -118,10 +120,54 @@ fn threaded(schedule: &Schedule, random: &mut Rng) -> bool {
     true
 }
 
-/// Channels between threads that sometimes disturb messages.
+/// The way to another rank.
+enum Way {
+    Channel(Sender<Arrival>),
+    Socket(UnixStream),
+}
+
+impl Way {
+    fn send(&mut self, arrival: Arrival) {
+        // A peer that has stopped receives nothing.
+        let _ = match self {
+            Self::Channel(to) => to.send(arrival).is_ok(),
+            Self::Socket(to) => {
+                let header = [arrival.tag, arrival.bytes.len() as u32].map(u32::to_le_bytes);
+                to.write_all(&[header.as_flattened(), &arrival.bytes].concat()).is_ok()
+            }
+        };
+    }
+
+    /// Ways of all ranks to one, over sockets that threads read, or without.
+    fn all_to(to: &Sender<Arrival>, ranks: u32, sockets: bool) -> Vec<Self> {
+        let way = |from| {
+            let to = to.clone();
+            if !sockets {
+                return Self::Channel(to);
+            }
+            let (near, far) = UnixStream::pair().unwrap();
+            thread::spawn(move || read(Rank(from), far, &to).is_err());
+            Self::Socket(near)
+        };
+        (0..ranks).map(way).collect()
+    }
+}
+
+fn read(from: Rank, mut socket: UnixStream, to: &Sender<Arrival>) -> std::io::Result<()> {
+    loop {
+        let mut header = [[0; 4]; 2];
+        socket.read_exact(header.as_flattened_mut())?;
+        let [tag, length] = header.map(u32::from_le_bytes);
+        let mut bytes = vec![0; length as usize];
+        socket.read_exact(&mut bytes)?;
+        let _ = to.send(Arrival { from, tag, bytes });
+    }
+}
+
+/// Ways between threads that sometimes disturb messages.
 struct Channels {
     rank: u32,
-    to: Vec<Sender<Arrival>>,
+    to: Vec<Way>,
     from: Receiver<Arrival>,
     random: Rng,
     /// One of this number of messages has a fault; none for 0.
@@ -140,8 +186,7 @@ impl Transport for Channels {
                 _ => thread::sleep(Duration::from_millis(1)),
             }
         }
-        // A peer that has stopped receives nothing.
-        let _ = self.to[to.index()].send(arrival);
+        self.to[to.index()].send(arrival);
         Ok(())
     }
 
@@ -236,10 +281,15 @@ fn by_transports(schedule: &Schedule, random: &mut Rng) -> bool {
     let goes_on = random.bool();
     let patience = if one_in == 0 { HANGS } else { Duration::from_millis(100) };
     let (to, from): (Vec<_>, Vec<_>) = (0..ranks).map(|_| channel()).unzip();
+    let sockets = ranks <= 12 && random.bool();
+    // By receiver, the ways of all senders.
+    let mut ways: Vec<_> =
+        to.into_iter().map(|to| Way::all_to(&to, ranks, sockets).into_iter()).collect();
     let ended = thread::scope(|scope| {
         let threads = from.into_iter().zip(0..).map(|(from, rank)| {
+            let to = ways.iter_mut().map(|ways| ways.next().unwrap()).collect();
             let mut driver =
-                Driver::new(Channels { rank, to: to.clone(), from, random: random.fork(), one_in });
+                Driver::new(Channels { rank, to, from, random: random.fork(), one_in });
             let turns = turns.iter();
             scope.spawn(move || {
                 let mut ended = turns.map(|turn| turn.run(Rank(rank), &mut driver, patience));

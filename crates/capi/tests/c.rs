@@ -169,3 +169,38 @@ fn programs_of_users_end_well() {
         assert!(said("four", &words).ends_with(": ok\n"), "{words:?}");
     }
 }
+
+/// Sequences of exchanges of equal and of different blocks among four processes, with every algorithm,
+/// for as long as asked; in some of them a rank dies, and the others end.
+#[test]
+#[ignore = "takes minutes"]
+fn processes_exchange_for_minutes() {
+    let minutes = std::env::var("TOPOCOLL_SOAK_MINUTES");
+    let minutes: f64 = minutes.map_or(1.0, |minutes| minutes.parse().expect("minutes"));
+    let installed = Installed::new();
+    let checks = [&["-w"][..], &SANITIZERS].concat();
+    let program = installed.compile("cc", "tests/inputs/embed/four.c", &[], &checks);
+    let (start, mut turn) = (std::time::Instant::now(), 0usize);
+    while start.elapsed().as_secs_f64() < 60.0 * minutes {
+        for name in ["full:4", "torus:2x2", "mesh:4", "cluster:2,2", "cluster:1,3", "hypercube:2"] {
+            let machine = topocoll::machine(name).unwrap();
+            let exchange = topocoll::Exchange::all_to_all(&machine).unwrap();
+            for solution in exchange.block_bytes(64).unwrap().solutions() {
+                let dies =
+                    (turn % 5).checked_sub(1).map_or("-1".to_owned(), |rank| rank.to_string());
+                let mut timed = Command::new("timeout");
+                timed.args(["60"]).arg(&program);
+                timed.args([&*solution.schedule.origin.algorithm, name, &*dies]);
+                let output = timed.env("LD_LIBRARY_PATH", installed.at("lib")).output().unwrap();
+                let (status, said) =
+                    (output.status.code(), String::from_utf8_lossy(&output.stderr));
+                assert!(
+                    !said.contains("WRONG") && status == Some(i32::from(dies != "-1")),
+                    "{timed:?}: {said}"
+                );
+                turn += 1;
+            }
+        }
+    }
+    eprintln!("{turn} sequences of 100 exchanges");
+}
