@@ -233,33 +233,25 @@ pub(super) fn run(
             subject.routes = Some(jobs.routes());
             Box::new(placed.get_or_init(|| jobs))
         }
-        Messages::Pattern(text) if text == ALL_TO_ALL => {
-            subject = Subject::pattern(text);
-            head = Head::traffic(machine, block);
-            about = format!(
-                "all messages of {} of an all-to-all at once on {}",
-                bytes(block),
-                machine.topology.short_form(),
-            );
-            let all = AllToAll::new(machine, block, memory()).map_err(topocoll::Error::from)?;
-            Box::new(all)
-        }
         Messages::Pattern(text) => {
             subject = Subject::pattern(text);
             head = Head::traffic(machine, block);
-            about = format!(
-                "{text} traffic of {} messages on {}",
-                bytes(block),
-                machine.topology.short_form(),
-            );
-            let flit = settings.flit_bytes;
-            let pattern = Pattern::new(machine, text, block, flit, args.cycles, memory());
-            let pattern = pattern.map_err(|error| {
-                let is_named = matches!(error, AnalysisError::Pattern { .. });
-                let error = anyhow::Error::from(topocoll::Error::from(error));
-                if is_named { error } else { error.context(format!("--traffic {text}")) }
-            });
-            Box::new(pattern?)
+            let (on, block_text) = (machine.topology.short_form(), bytes(block));
+            if text == ALL_TO_ALL {
+                about = format!("all messages of {block_text} of an all-to-all at once on {on}");
+                let all = AllToAll::new(machine, block, memory()).map_err(topocoll::Error::from)?;
+                Box::new(all)
+            } else {
+                about = format!("{text} traffic of {block_text} messages on {on}");
+                let flit = settings.flit_bytes;
+                let pattern = Pattern::new(machine, text, block, flit, args.cycles, memory());
+                let pattern = pattern.map_err(|error| {
+                    let is_named = matches!(error, AnalysisError::Pattern { .. });
+                    let error = anyhow::Error::from(topocoll::Error::from(error));
+                    if is_named { error } else { error.context(format!("--traffic {text}")) }
+                });
+                Box::new(pattern?)
+            }
         }
     };
     heat::check_work(args, &*traffic)?;
