@@ -1,4 +1,4 @@
-//! An asynchronous exchange with tokio: six tasks, each a rank, over TCP connections to all others. An
+//! Asynchronous exchanges with tokio, one after another: six tasks, each a rank, over TCP connections to all others. An
 //! endpoint does no I/O, so a task drives it between its own awaits. Messages are read straight into
 //! their places.
 
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use topocoll::exec::{Action, Buffer, Endpoint, Plan, Region};
 use topocoll::{Exchange, Rank, Schedule, machine};
 
-const BLOCK: u64 = 5;
+const BLOCK: u64 = 7;
 
 /// The memories of a rank.
 struct Memory {
@@ -47,7 +47,7 @@ async fn write(mut to: OwnedWriteHalf, mut messages: mpsc::UnboundedReceiver<Vec
     }
 }
 
-/// A rank's exchange; `peers` has a connection to every other rank.
+/// A rank's exchanges; `peers` has a connection to every other rank.
 async fn rank(plan: Plan, peers: Vec<Option<TcpStream>>) -> Result<Vec<u8>, String> {
     let own = plan.rank();
     let (mut readers, mut writers): (Vec<Option<OwnedReadHalf>>, Vec<_>) = (vec![], vec![]);
@@ -60,11 +60,26 @@ async fn rank(plan: Plan, peers: Vec<Option<TcpStream>>) -> Result<Vec<u8>, Stri
         writer.map(|writer| tokio::spawn(write(writer, messages)));
     }
     let blocks = plan.problem().ranks;
-    let input = (0..blocks).flat_map(|to| format!("{}->{to} ", own.0).into_bytes()).collect();
     let output = vec![0; plan.output_bytes(BLOCK) as usize];
     let work = vec![0; plan.workspace_bytes(BLOCK) as usize];
-    let mut memory = Memory { input, output, work };
+    let mut memory = Memory { input: Vec::new(), output, work };
     let mut endpoint = Endpoint::new(Arc::new(plan), BLOCK);
+    for round in 0..3 {
+        let block = |to| format!("{round}:{}->{to} ", own.0).into_bytes();
+        memory.input = (0..blocks).flat_map(block).collect();
+        endpoint.begin(BLOCK);
+        // Bytes of the next exchange wait in their connections.
+        exchange(&mut endpoint, &mut memory, &mut readers, &writers).await?;
+    }
+    Ok(memory.output)
+}
+
+async fn exchange(
+    endpoint: &mut Endpoint,
+    memory: &mut Memory,
+    readers: &mut [Option<OwnedReadHalf>],
+    writers: &[mpsc::UnboundedSender<Vec<u8>>],
+) -> Result<(), String> {
     let mut posted = VecDeque::new();
     loop {
         match endpoint.poll().map_err(|error| error.to_string())? {
@@ -88,7 +103,7 @@ async fn rank(plan: Plan, peers: Vec<Option<TcpStream>>) -> Result<Vec<u8>, Stri
                 let received = endpoint.complete(message.token, bytes as u64);
                 received.map_err(|error| error.to_string())?;
             }
-            Action::Done => return Ok(memory.output),
+            Action::Done => return Ok(()),
         }
     }
 }
@@ -108,14 +123,14 @@ async fn all(schedule: &Schedule) -> Result<(), Box<dyn Error>> {
         .map(|(i, peers)| Plan::new(schedule, Rank(i)).map(|plan| tokio::spawn(rank(plan, peers))));
     let tasks = tasks.collect::<Result<Vec<_>, _>>()?;
     for (rank, task) in tasks.into_iter().enumerate() {
-        let expected: String = (0..ranks).map(|from| format!("{from}->{rank} ")).collect();
+        let expected: String = (0..ranks).map(|from| format!("2:{from}->{rank} ")).collect();
         assert_eq!(String::from_utf8(task.await??)?, expected);
     }
     println!("every rank has its blocks");
     Ok(())
 }
 
-/// Runs the exchange.
+/// Runs the exchanges.
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let machine = machine("cluster:3,3")?;
     let exchange = Exchange::all_to_all(&machine)?.block_bytes(BLOCK)?;
