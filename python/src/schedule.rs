@@ -10,7 +10,7 @@ use topocoll::formats::jsonl::{self, MessageLine};
 use topocoll::formats::{self, FORMATS, Format, Reader, Source, Target, Writer};
 use topocoll::{
     AnalysisError, Budget, Catalogue, Collective, Counts, Error, Exchange, GivenSchedule, Method,
-    Origin, Parameters, Problem, Rank, check_counting_work, count, verify_watched,
+    Origin, Parameters, Problem, Rank, check_counting_work, count, files, verify_watched,
 };
 
 use topocoll_report::{Asked, PARTS};
@@ -308,7 +308,7 @@ fn write(
     match writer {
         Writer::Folder(write) => write(source, path, seen).map_err(|e| e.to_string()),
         Writer::File(write) => {
-            let file = File::create(path).map_err(failed)?;
+            let file = files::create(path).map_err(failed)?;
             let mut out = BufWriter::new(Seen { file, seen });
             write(source, &mut out).map_err(|e| e.to_string())?;
             out.flush().map_err(failed)

@@ -43,7 +43,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
 use topocoll_schedule::{Schedule, Step};
-use topocoll_topology::{Machine, Ports, Rank, Topology};
+use topocoll_topology::{Machine, Ports, Rank, Topology, files};
 
 use crate::AnalysisError;
 use crate::error::failed;
@@ -154,7 +154,8 @@ pub fn read(path: &Path, target: &Target<'_>) -> Result<Schedule, ReadError> {
         reason: e.to_string(),
     };
     let is_folder = std::fs::metadata(path).map_err(refuse)?.is_dir();
-    let mut input = BufReader::with_capacity(1 << 16, File::open(path).map_err(refuse)?);
+    let file = if is_folder { File::open(path) } else { files::open(path) };
+    let mut input = BufReader::with_capacity(1 << 16, file.map_err(refuse)?);
     let mut begins = String::new();
     if !is_folder {
         let head = input.fill_buf().map_err(refuse)?;

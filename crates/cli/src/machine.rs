@@ -11,7 +11,7 @@ use topocoll::spec::Reading;
 use topocoll::text::printable;
 use topocoll::{
     Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Machine, Parameters,
-    PerClass, Ports, Problem, Schedule, Setting, Shape, Subset, Timing, Topology,
+    PerClass, Ports, Problem, Schedule, Setting, Shape, Subset, Timing, Topology, files,
 };
 
 use crate::args::{Options, Subject};
@@ -189,9 +189,9 @@ pub(crate) fn read_schedule(
     Ok(schedule)
 }
 
-/// Opens a file for reading.
+/// Opens a regular file for reading.
 pub(crate) fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
-    let file = File::open(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    let file = files::open(path).with_context(|| format!("cannot read `{}`", path.display()))?;
     Ok(BufReader::new(file))
 }
 

@@ -5,7 +5,6 @@ mod csv;
 mod json;
 mod listing;
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -73,10 +72,7 @@ fn read(text: &str, form: String, attributes: Option<&Attributes>) -> Result<Gra
 /// # Errors
 /// The reason why there is none; `what` names files with that limit.
 pub fn text_of(path: &Path, most: u64, what: &str) -> Result<String, String> {
-    if !std::fs::metadata(path).map_err(|e| e.to_string())?.is_file() {
-        return Err("not a regular file".to_owned());
-    }
-    let file = File::open(path).map_err(|e| e.to_string())?;
+    let file = crate::files::open(path).map_err(|e| e.to_string())?;
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
     if bytes.len() as u64 > most {

@@ -347,10 +347,7 @@ fn network(listed: &Network) -> Result<Graph, SpecError> {
 fn route_table(graph: &Graph, path: &Path) -> Result<Graph, String> {
     let shown = path.display();
     let wrong = |message: String| format!("{shown}: {message}");
-    if !path.metadata().map_err(|e| wrong(e.to_string()))?.is_file() {
-        return Err(wrong("not a regular file".to_owned()));
-    }
-    let file = std::fs::File::open(path).map_err(|e| wrong(e.to_string()))?;
+    let file = crate::files::open(path).map_err(|e| wrong(e.to_string()))?;
     graph.with_route_table(&mut BufReader::new(file)).map_err(|(line, message)| match line {
         0 => wrong(message),
         line => format!("{shown}:{line}: {message}"),

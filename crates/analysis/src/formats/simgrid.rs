@@ -20,7 +20,7 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 use topocoll_schedule::Schedule;
-use topocoll_topology::{INTER_NODE, INTRA_NODE, LinkId, Rank, Route, Shape};
+use topocoll_topology::{INTER_NODE, INTRA_NODE, LinkId, Rank, Route, Shape, files};
 
 use super::ends::{Ends, MessageEnd, Named};
 use super::jsonl;
@@ -54,7 +54,7 @@ pub(super) fn write(
     Listing::check_messages(source, MESSAGE)?;
     let routes = routes(source)?;
     let fill = |name: &str, fill: &dyn Fn(&mut dyn Write) -> Result<(), AnalysisError>| {
-        let mut file = BufWriter::new(File::create(folder.join(name)).map_err(failed)?);
+        let mut file = BufWriter::new(files::create(&folder.join(name)).map_err(failed)?);
         fill(&mut file)?;
         file.flush().map_err(failed)?;
         written(file.get_ref().metadata().map_err(failed)?.len());
@@ -228,12 +228,7 @@ fn opened<T>(
 ) -> Result<T, ReadError> {
     let path = folder.join(name);
     let refuse = |reason: String| ReadError::File { file: path.display().to_string(), reason };
-    // Reading a pipe or a device could block.
-    let is_file = std::fs::metadata(&path).map_err(|e| refuse(e.to_string()))?.is_file();
-    if !is_file {
-        return Err(refuse("not a regular file".to_owned()));
-    }
-    let file = File::open(&path).map_err(|e| refuse(e.to_string()))?;
+    let file = files::open(&path).map_err(|e| refuse(e.to_string()))?;
     read(&mut BufReader::with_capacity(1 << 16, file)).map_err(|error| match error {
         ReadError::Line { line, message, .. } => {
             ReadError::Line { file: Some(name.to_owned()), line, message }

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::ErrorKind;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use topocoll::files;
 
 use super::decision::{Ours, Subject};
 use super::place::Place;
@@ -98,6 +99,9 @@ struct File {
 
 const VERSION: u32 = 1;
 
+/// The most bytes of a file.
+const MOST: u64 = 1 << 26;
+
 /// All results that this process knows.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
@@ -112,10 +116,11 @@ impl Learned {
     /// a warning, and is not written.
     pub(crate) fn read(path: &str, run: Run) -> (Self, Option<String>) {
         let mut learned = Self::default();
-        let results = match fs::read_to_string(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(format!("cannot be read: {error}")),
-            Ok(text) => results(&text, &run),
+        let results = match fs::exists(path) {
+            Ok(false) => Ok(Vec::new()),
+            _ => files::text_of(Path::new(path), MOST, "results")
+                .map_err(|error| format!("cannot be read: {error}"))
+                .and_then(|text| results(&text, &run)),
         };
         match results {
             Ok(results) => {
@@ -227,6 +232,17 @@ mod tests {
         let (_, refused) = Learned::read(&path, Run::new("node117", "Open MPI v4.1.4", 17));
         assert!(refused.unwrap().starts_with("`ranks` is `16`, and this run has `17`"));
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_refused_and_stays() {
+        for path in ["/dev/full", "/dev/zero", "/tmp"] {
+            let (mut learned, refused) = Learned::read(path, run());
+            assert_eq!(refused.as_deref(), Some("cannot be read: not a regular file"), "{path}");
+            learned.learn("full:16", 52, "", &[], Kept { candidate: 0, library: 9, own: 9 });
+            learned.write().unwrap();
+            assert!(!fs::metadata(path).unwrap().is_file());
+        }
     }
 
     #[test]
