@@ -2,11 +2,14 @@
  * whose arguments the library refuses gets its class, and the communicator works again. Does not use
  * topocoll.
  *
- *   early tries COUNT SEED     faults drawn by the seed, each on a new or a used communicator; exit status 1
- *                              with the first errors, 2 after 60 seconds in one try
+ *   early tries COUNT SEED USED  faults drawn by the seed, each on a communicator with up to USED calls of each
+ *                              operation before; exit status 1 with the first errors, 2 after 20
+ *                              seconds in one try. With more than one call before, sizes are within a
+ *                              power of two, and a call that the library must refuse is marked by WRONG (even.c)
  *   early classes FAULT        the error class of a fault on all ranks, one line for each operation
  */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,26 +20,27 @@ static const char *operations[] = {"alltoall", "allgather", "alltoallv", "allgat
 
 enum {
     SEND_UNCOMMITTED, RECEIVE_UNCOMMITTED, SEND_TYPE_NULL, RECEIVE_TYPE_NULL, SEND_NULL, RECEIVE_NULL,
-    SEND_NEGATIVE, RECEIVE_NEGATIVE, RECEIVE_IN_PLACE, ALIASED, COUNTS_NULL, SEND_LONGER, RECEIVE_LONGER,
-    BOTH_LONGER, EMPTY, COPY_FAILS, DELETE_FAILS, FAULTS
+    SEND_NEGATIVE, RECEIVE_NEGATIVE, RECEIVE_IN_PLACE, COUNTS_NULL, PLACES_NULL, ALIASED, SEND_LONGER, RECEIVE_LONGER,
+    COPY_FAILS, DELETE_FAILS, BOTH_LONGER, EMPTY, FAULTS
 };
 static const char *faults[] = {
     "send-uncommitted", "receive-uncommitted", "send-type-null", "receive-type-null", "send-null", "receive-null",
-    "send-negative", "receive-negative", "receive-in-place", "aliased", "counts-null", "send-longer", "receive-longer",
-    "both-longer", "empty", "copy-fails", "delete-fails"
+    "send-negative", "receive-negative", "receive-in-place", "counts-null", "places-null", "aliased", "send-longer",
+    "receive-longer", "copy-fails", "delete-fails", "both-longer", "empty"
 };
 
 #define RANKS 16
 #define INTS 64
 
-static int n, rank, errors = 0, try = 0;
+static int n, rank, errors = 0, try = 0, longer = 20;
+static char doing[100];
 static int from[RANKS * INTS], to[RANKS * INTS];
 static MPI_Datatype raw;
 
 /* One call of `count` ints a block, with a fault or -1. */
 static int call(int operation, int fault, int count, MPI_Comm comm) {
     int sends[RANKS], receives[RANKS], places[RANKS];
-    int sent = count, received = count, *send_counts = sends, *receive_counts = receives;
+    int sent = count, received = count, *send_counts = sends, *receive_counts = receives, *displacements = places;
     void *send = from, *receive = to;
     MPI_Datatype send_type = MPI_INT, receive_type = MPI_INT;
     for (int i = 0; i < n * INTS; i++) from[i] = operation % 2 ? rank : 100 * rank + i / count, to[i] = -1;
@@ -52,9 +56,10 @@ static int call(int operation, int fault, int count, MPI_Comm comm) {
     case RECEIVE_IN_PLACE: receive = MPI_IN_PLACE; break;
     case ALIASED: receive = operation % 2 ? from - rank * count : from; break;
     case COUNTS_NULL: send_counts = receive_counts = NULL; break;
-    case SEND_LONGER: sent += 20; break;
-    case RECEIVE_LONGER: received += 20; break;
-    case BOTH_LONGER: sent += 20, received += 20; break;
+    case PLACES_NULL: displacements = NULL; break;
+    case SEND_LONGER: sent += longer; break;
+    case RECEIVE_LONGER: received += longer; break;
+    case BOTH_LONGER: sent += longer, received += longer; break;
     case EMPTY: sent = received = 0; break;
     }
     for (int i = 0; i < n; i++) sends[i] = sent, receives[i] = received, places[i] = i * count;
@@ -62,9 +67,16 @@ static int call(int operation, int fault, int count, MPI_Comm comm) {
     case ALLTOALL: return MPI_Alltoall(send, sent, send_type, receive, received, receive_type, comm);
     case ALLGATHER: return MPI_Allgather(send, sent, send_type, receive, received, receive_type, comm);
     case ALLTOALLV:
-        return MPI_Alltoallv(send, send_counts, places, send_type, receive, receive_counts, places, receive_type, comm);
+        return MPI_Alltoallv(send, send_counts, displacements, send_type, receive, receive_counts, displacements,
+                             receive_type, comm);
     }
-    return MPI_Allgatherv(send, sent, send_type, receive, receive_counts, places, receive_type, comm);
+    return MPI_Allgatherv(send, sent, send_type, receive, receive_counts, displacements, receive_type, comm);
+}
+
+static void hangs(int signal) {
+    (void)signal;
+    if (write(STDERR_FILENO, doing, strlen(doing)) < 0) _exit(3);
+    _exit(2);
 }
 
 static int class_of(int code) {
@@ -82,7 +94,7 @@ static int right(int operation, int count) {
 
 /* Whether an operation can have a fault. */
 static int applies(int operation, int fault) {
-    if (fault == COUNTS_NULL) return operation >= ALLTOALLV;
+    if (fault == COUNTS_NULL || fault == PLACES_NULL) return operation >= ALLTOALLV;
     /* A rank sends no message for a block that it thinks is empty. */
     return fault != EMPTY || operation < ALLTOALLV;
 }
@@ -119,29 +131,35 @@ static void wrong(const char *what, int operation, int fault, int class) {
 }
 
 /* A fault on some ranks, and calls after it. */
-static void attempt(MPI_Comm apart) {
-    int operation = random() % OPERATIONS, fault = random() % FAULTS, used = random() % 2;
+static void attempt(int most, MPI_Comm apart) {
+    int operation = random() % OPERATIONS, fault = random() % (most > 1 ? BOTH_LONGER : FAULTS);
+    int used = random() % (most + 1);
     int who = random() % 3, faulty = random() % n, some = random(), count = 1 + random() % 40;
     int has = who == 0 ? rank == faulty : who == 1 ? some >> rank & 1 : 1;
     if (!applies(operation, fault)) return;
+    if (most > 1) longer = 1, count += (count & (count + 1)) == 0;
+    snprintf(doing, sizeof doing, "try %d: %s %s after %d calls\n", try, operations[operation], faults[fault], used);
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    if (used && (call(operation, -1, count, comm) != MPI_SUCCESS || !right(operation, count)))
-        wrong("before it", operation, fault, 0);
+    for (int i = 0; i < used * OPERATIONS; i++)
+        if (call(i % OPERATIONS, -1, count, comm) != MPI_SUCCESS || !right(i % OPERATIONS, count))
+            wrong("before it", i % OPERATIONS, fault, 0);
     if (fault == COPY_FAILS || fault == DELETE_FAILS) {
         if (!fail_callback(fault, comm)) return;
     } else {
-        int class = class_of(call(operation, has ? fault : -1, count, comm)), told = class != MPI_SUCCESS, any;
+        int any;
+        if (has) setenv("WRONG", "1", 1);
+        int class = class_of(call(operation, has ? fault : -1, count, comm)), told = class != MPI_SUCCESS;
+        unsetenv("WRONG");
         MPI_Allreduce(&told, &any, 1, MPI_INT, MPI_MAX, apart);
         if (class == MPI_SUCCESS && any && !has && !right(operation, count)) wrong("wrong blocks", operation, fault, class);
         if (has && fault < ALIASED && class == MPI_SUCCESS) wrong("no error", operation, fault, class);
     }
-    /* A rank that had its blocks may be told in the next call, and the others then. */
-    for (int i = 0; i < 3; i++) {
-        int class = class_of(call(operation, -1, count, comm));
-        if (class != MPI_SUCCESS && i == 2) wrong("does not serve again", operation, fault, class);
-        if (class == MPI_SUCCESS && !right(operation, count)) wrong("wrong blocks after it", operation, fault, class);
+    for (int i = 0; i < 3 * OPERATIONS; i++) {
+        int class = class_of(call((operation + i) % OPERATIONS, -1, count, comm));
+        if (class != MPI_SUCCESS) wrong("does not serve again", operation, fault, class);
+        else if (!right((operation + i) % OPERATIONS, count)) wrong("wrong blocks after it", operation, fault, class);
     }
     MPI_Comm_free(&comm);
 }
@@ -167,9 +185,10 @@ int main(int argc, char **argv) {
         }
     } else {
         srandom(atoi(argv[3]));
+        signal(SIGALRM, hangs);
         for (int last = atoi(argv[2]); try < last; try++) {
-            alarm(60);
-            attempt(apart);
+            alarm(20);
+            attempt(atoi(argv[4]), apart);
         }
     }
     int sum;

@@ -70,6 +70,7 @@ unsafe fn run(
     requests: &mut Requests,
     mut window: Option<&mut Window>,
 ) -> Result<(), Failed> {
+    words.check()?;
     loop {
         match endpoint.poll().map_err(Failed::from)? {
             Action::Copy(copy) => endpoint.pieces(copy, |from, to| {

@@ -17,13 +17,21 @@
 //!
 //! # Failure
 //! A rank that fails tells all ranks the turn. A rank that learns of a failure fails when it comes
-//! to that turn, and not earlier: the failed rank has done its part in all earlier turns. A rank
-//! that had its blocks before it heard of the failure fails in its next call, and tells all ranks
-//! that turn.
+//! to that turn, and not earlier: the failed rank has done its part in all earlier turns. After a
+//! failure a rank exchanges nothing more on this communicator, so no rank can receive a message of
+//! the failed call as one of its own.
 //!
-//! After a failure a rank exchanges nothing more on this communicator, so no rank can receive a
-//! message of the failed call as one of its own. In a later call all ranks agree that all of them
-//! have failed; then the library performs that call and all later ones.
+//! # After a failure
+//! A rank may have had its blocks before it heard of the failure. In one of the next calls all ranks
+//! ask for the library: a rank that knows of a failure in an earlier call, or hears another ask, ends
+//! its exchange and asks too. When all have asked, the library performs that call and all later ones.
+//! So any rank may ask in any call, also one whose arguments only the library understands.
+//!
+//! The library performs some calls without a word, by a decision that counts calls. A rank that fails
+//! after it has begun to exchange has counted the call as all others have, so all ranks make the same
+//! calls with words. A rank that takes no part in a call, whose arguments are refused or belong to
+//! another decision, may count it differently. But no rank ends a call without its blocks. So after
+//! such a failure the library performs all later calls at once, also on a rank that hears of it later.
 //!
 //! # Limits
 //! A rank that exchanges only empty blocks of several sizes with a failed rank does not notice that
@@ -45,14 +53,14 @@ const PART: usize = 1024;
 /// Turns of a call.
 const STEPS: u64 = 4;
 
-/// The number of a rank that has failed in an earlier call.
+/// The number of a rank that asks for the library, in this call and all later ones.
 const LOST: u64 = u64::MAX;
 
 /// A message of the control protocol.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Word {
-    /// It has failed in a turn, with an error class.
-    Failed(u64, Failed),
+    /// It has failed in a turn, with an error class; whether it or another takes no part in the call.
+    Failed(u64, Failed, bool),
     /// Its number in a step of agreement, and its report to the first rank.
     Number(u64, u64, Vec<u8>),
     /// A part of the first rank's answer in a turn: its bytes, and the number that remain.
@@ -64,7 +72,9 @@ pub(crate) enum Word {
 impl Word {
     pub(crate) fn encoded(&self) -> Vec<u8> {
         let (head, part): ([u64; 3], &[u8]) = match self {
-            Self::Failed(turn, Failed(code)) => ([0, *turn, *code as u64], &[]),
+            Self::Failed(turn, Failed(code), apart) => {
+                ([if *apart { 4 } else { 0 }, *turn, *code as u64], &[])
+            }
             Self::Number(turn, number, report) => ([1, *turn, *number], report),
             Self::Answer(turn, remaining, part) => ([2, *turn, *remaining], part),
             Self::Left => ([3, 0, 0], &[]),
@@ -80,7 +90,7 @@ impl Word {
         let mut next = || head.next()?.ok();
         let (kind, turn, value) = (next()?, next()?, next()?);
         Some(match kind {
-            0 => Self::Failed(turn, Failed(value as c_int)),
+            0 | 4 => Self::Failed(turn, Failed(value as c_int), kind == 4),
             1 => Self::Number(turn, value, part.to_vec()),
             2 => Self::Answer(turn, value, part.to_vec()),
             3 => Self::Left,
@@ -96,8 +106,8 @@ pub(crate) enum Ask {
     Known,
     /// The subject of the first rank's decision; the number is the same on all ranks.
     About(u64),
-    /// The library performs the call if all ranks give the same number.
-    Library(u64),
+    /// Arguments that only the library understands: it performs this call and all later ones.
+    Library,
     /// Arguments that the library refuses by this error.
     Refused(Failed),
 }
@@ -111,8 +121,8 @@ pub(crate) enum Next {
     Decide,
     /// Prepare to follow the decision, and call [`Protocol::planned`].
     Plan(Vec<u8>),
-    /// Follow the decision: exchange, and call [`Protocol::look`] while messages are under way, or
-    /// make the library's call.
+    /// Follow the decision: exchange, and call [`Protocol::look`] before and while messages are under
+    /// way, or make the library's call.
     Follow,
     /// Make the library's call.
     Library,
@@ -122,8 +132,8 @@ pub(crate) enum Next {
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Stage {
-    /// The first step of a call about a number; whether the first rank decides then.
-    Number(u64, bool),
+    /// The first step of a call about a number, or [`LOST`].
+    Number(u64),
     Decide,
     Plan(Vec<u8>),
     /// The second step; whether this rank can follow the decision.
@@ -133,12 +143,12 @@ enum Stage {
     Failed(Failed),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Health {
     Well,
-    /// This rank has failed.
+    /// A rank has failed in an earlier call, or asks for the library.
     Broken,
-    /// All ranks have failed, and all know it.
+    /// The library performs every call.
     Lost,
 }
 
@@ -156,8 +166,8 @@ pub(crate) struct Protocol {
     report: Vec<u8>,
     /// By turn and rank, from this turn on: numbers and reports heard.
     numbers: BTreeMap<(u64, u32), (u64, Vec<u8>)>,
-    /// The same for failures, including those of earlier turns that have not failed this rank.
-    failures: BTreeMap<(u64, u32), Failed>,
+    /// The same for failures, from this call on; and whether a rank takes no part in the call.
+    failures: BTreeMap<(u64, u32), (Failed, bool)>,
     /// The received part of this turn's answer, and whether it is complete.
     answer: (Vec<u8>, bool),
     /// By rank, whether it receives no more messages; empty while all receive.
@@ -184,12 +194,12 @@ impl Protocol {
         }
     }
 
-    /// Whether all ranks know that all have failed: every call is the library's.
+    /// Whether every call is the library's.
     pub(crate) fn is_lost(&self) -> bool {
         self.health == Health::Lost
     }
 
-    /// Whether this rank has failed, and exchanges nothing more.
+    /// Whether this rank exchanges nothing more.
     pub(crate) fn is_broken(&self) -> bool {
         self.health != Health::Well
     }
@@ -213,20 +223,20 @@ impl Protocol {
     /// Begins a call, in which all ranks take part.
     pub(crate) fn begin(&mut self, ask: Ask) {
         if !matches!(self.stage, Stage::Failed(_)) {
-            // A rank that waits for this rank's number in an ended turn must be told.
-            if let Some((&heard, _)) = self.numbers.first_key_value() {
-                let disagrees = heard.0 / STEPS <= self.turn / STEPS;
-                self.failures.extend(disagrees.then_some((heard, DISAGREED)));
+            let next = (self.turn / STEPS + 1) * STEPS;
+            match self.numbers.first_key_value() {
+                Some((&(turn, _), _)) if turn < next => self.missed(turn),
+                _ => {}
             }
-            self.enter((self.turn / STEPS + 1) * STEPS);
+            self.enter_call(next);
         }
         self.stage = Stage::Library;
         match ask {
             Ask::Refused(failed) => self.fail(failed),
-            _ if self.is_broken() => self.agree(LOST, Stage::Number(LOST, false)),
+            _ if self.is_broken() => self.ask_library(),
+            Ask::Library => self.ask_library(),
             Ask::Known => self.stage = Stage::Follow,
-            Ask::About(number) => self.agree(number, Stage::Number(number, true)),
-            Ask::Library(number) => self.agree(number, Stage::Number(number, false)),
+            Ask::About(number) => self.agree(number, Stage::Number(number)),
         }
     }
 
@@ -234,15 +244,13 @@ impl Protocol {
     pub(crate) fn next(&mut self) -> Next {
         loop {
             let step = match &self.stage {
+                Stage::Failed(failed) => return Next::Fail(*failed),
+                _ if self.is_lost() => return Next::Library,
                 Stage::Decide => return Next::Decide,
                 Stage::Plan(text) => return Next::Plan(text.clone()),
-                Stage::Follow => match self.look() {
-                    Ok(()) => return Next::Follow,
-                    Err(failed) => Err(failed),
-                },
+                Stage::Follow => return Next::Follow,
                 Stage::Library => return Next::Library,
-                Stage::Failed(failed) => return Next::Fail(*failed),
-                Stage::Number(..) | Stage::Serves(_) => self.agreed(),
+                Stage::Number(_) | Stage::Serves(_) => self.agreed(),
             };
             match step {
                 Ok(true) => {}
@@ -266,34 +274,36 @@ impl Protocol {
         }
     }
 
-    /// While this rank exchanges.
+    /// Before and while this rank exchanges.
     ///
     /// # Errors
     /// Another rank has failed, or does not exchange in this turn.
     pub(crate) fn look(&self) -> Result<(), Failed> {
         self.failure()?;
-        match self.numbers.first_key_value() {
-            Some((&(turn, _), _)) if turn == self.turn => Err(DISAGREED),
-            _ => Ok(()),
-        }
+        if self.is_broken() || self.here().next().is_some() { Err(DISAGREED) } else { Ok(()) }
     }
 
-    /// Fails in this call, and tells all ranks, unless they learn of another failure.
+    /// Ends an exchange, or a call without one. If another rank has asked for the library, or failed
+    /// in an earlier call, this rank asks too. Otherwise it fails, and tells all ranks, unless they
+    /// learn of another failure.
     pub(crate) fn fail(&mut self, failed: Failed) {
-        if matches!(self.stage, Stage::Failed(_)) {
+        let exchanges = self.stage == Stage::Follow;
+        if matches!(self.stage, Stage::Failed(_)) || exchanges && self.is_lost() {
             return;
         }
+        if exchanges && self.failure().is_ok() && self.hears_ask() {
+            return self.ask_library();
+        }
         let begin = self.turn / STEPS * STEPS;
-        if self.failures.range((begin, 0)..(self.turn + 1, 0)).next().is_none() {
-            self.say_to_all(&Word::Failed(self.turn, failed));
+        let apart = !exchanges || self.here().next().is_some();
+        let mut heard = self.failures.range((begin, 0)..(self.turn + 1, 0));
+        if !heard.any(|(_, &(_, heard))| heard >= apart) {
+            self.say_to_all(&Word::Failed(self.turn, failed, apart));
         }
         self.stage = Stage::Failed(failed);
-        if self.health == Health::Well {
-            self.health = Health::Broken;
-        }
+        self.learn(apart);
         // Words about turns before the next call are obsolete.
-        self.enter(begin + STEPS);
-        self.failures = self.failures.split_off(&(self.turn, 0));
+        self.enter_call(begin + STEPS);
     }
 
     /// Tells all ranks that this one receives no more messages.
@@ -316,10 +326,9 @@ impl Protocol {
                 self.left.resize(self.ranks as usize, false);
                 self.left[from as usize] = true;
             }
-            // Of an earlier call, from a rank whose failure has failed this rank.
-            Word::Failed(turn, _) if self.is_broken() && turn / STEPS < self.turn / STEPS => {}
-            Word::Failed(turn, failed) => {
-                self.failures.insert((turn, from), failed);
+            Word::Failed(turn, _, apart) if turn / STEPS < self.turn / STEPS => self.learn(apart),
+            Word::Failed(turn, failed, apart) => {
+                self.failures.insert((turn, from), (failed, apart));
             }
             Word::Number(turn, number, report) if turn >= self.turn => {
                 self.numbers.insert((turn, from), (number, report));
@@ -329,12 +338,28 @@ impl Protocol {
                 self.answer.1 = remaining == 0;
             }
             // A rank without failures has heard all numbers of its turns of agreement.
-            Word::Number(turn, ..) if !self.is_broken() => {
-                self.failures.insert((turn, from), DISAGREED);
-            }
+            Word::Number(turn, ..) if !self.is_broken() => self.missed(turn),
             // Of a turn in which this rank has failed.
             Word::Number(..) | Word::Answer(..) => {}
         }
+    }
+
+    /// After the end of a call in which a rank has failed.
+    fn learn(&mut self, apart: bool) {
+        self.health = self.health.max(if apart { Health::Lost } else { Health::Broken });
+    }
+
+    /// Tells a rank that waits for this rank's number in an ended turn.
+    fn missed(&mut self, turn: u64) {
+        self.say_to_all(&Word::Failed(turn, DISAGREED, true));
+        self.learn(true);
+    }
+
+    fn enter_call(&mut self, turn: u64) {
+        let later = self.failures.split_off(&(turn, 0));
+        let ended = std::mem::replace(&mut self.failures, later);
+        ended.into_values().for_each(|(_, apart)| self.learn(apart));
+        self.enter(turn);
     }
 
     fn enter(&mut self, turn: u64) {
@@ -350,30 +375,52 @@ impl Protocol {
         if self.rank == 0 { self.say_to_all(&word) } else { self.out.push((0, word)) }
     }
 
-    /// Ends a step of agreement if possible; returns whether it has.
+    /// Asks for the library, and exchanges nothing more.
+    fn ask_library(&mut self) {
+        self.learn(false);
+        self.agree(LOST, Stage::Number(LOST));
+        self.leave();
+    }
+
+    /// The numbers of this turn.
+    fn here(&self) -> impl Iterator<Item = u64> {
+        self.numbers.range(..(self.turn + 1, 0)).map(|(_, &(number, _))| number)
+    }
+
+    /// Whether all ranks will ask for the library.
+    fn hears_ask(&self) -> bool {
+        self.is_broken() || self.here().any(|number| number == LOST)
+    }
+
+    /// Ends a step of agreement if possible; returns whether the stage is another.
     fn agreed(&mut self) -> Result<bool, Failed> {
-        if self.rank == 0 {
+        if !self.answer.1 {
             self.failure()?;
+            if matches!(self.stage, Stage::Number(own) if own != LOST) && self.hears_ask() {
+                self.ask_library();
+                return Ok(true);
+            }
+        }
+        if self.rank == 0 {
             if !self.has_numbers()? {
                 return Ok(false);
             }
-            let mut numbers =
-                self.numbers.range(..(self.turn + 1, 0)).map(|(_, &(number, _))| number);
             match self.stage {
-                Stage::Number(own, decides) => {
-                    if numbers.any(|number| number != own) {
-                        return Err(DISAGREED);
-                    }
-                    if decides {
-                        self.stage = Stage::Decide;
-                    } else {
-                        self.answer(&[]);
-                        self.library(own);
-                    }
+                // The others hear that this rank asks, and ask too.
+                Stage::Number(LOST) if self.here().any(|number| number != LOST) => {
+                    return Ok(false);
                 }
+                Stage::Number(LOST) => {
+                    self.answer(&[]);
+                    self.health = Health::Lost;
+                }
+                Stage::Number(own) if self.here().any(|number| number != own) => {
+                    return Err(DISAGREED);
+                }
+                Stage::Number(_) => self.stage = Stage::Decide,
                 _ => {
                     let all =
-                        self.stage == Stage::Serves(true) && numbers.all(|number| number == 1);
+                        self.stage == Stage::Serves(true) && self.here().all(|number| number == 1);
                     self.answer(&[u8::from(all)]);
                     self.stage = if all { Stage::Follow } else { Stage::Library };
                 }
@@ -381,26 +428,17 @@ impl Protocol {
             return Ok(true);
         }
         if !self.answer.1 {
-            self.failure()?;
             return if self.is_ahead(0) { Err(DISAGREED) } else { Ok(false) };
         }
         let text = std::mem::take(&mut self.answer.0);
         self.enter(self.turn + 1);
         match self.stage {
-            Stage::Number(own, false) => self.library(own),
-            Stage::Number(..) => self.stage = Stage::Plan(text),
+            Stage::Number(LOST) => self.health = Health::Lost,
+            Stage::Number(_) => self.stage = Stage::Plan(text),
             _ if text == [1] => self.stage = Stage::Follow,
             _ => self.stage = Stage::Library,
         }
         Ok(true)
-    }
-
-    /// Ends a step in which all ranks have given this number.
-    fn library(&mut self, number: u64) {
-        if number == LOST {
-            self.health = Health::Lost;
-        }
-        self.stage = Stage::Library;
     }
 
     /// Whether all numbers have arrived.
@@ -428,10 +466,10 @@ impl Protocol {
     }
 
     /// # Errors
-    /// A rank has failed in this turn, or before.
+    /// A rank has failed in this turn, or before in this call.
     fn failure(&self) -> Result<(), Failed> {
         match self.failures.first_key_value() {
-            Some((&(turn, _), &failed)) if turn <= self.turn => Err(failed),
+            Some((&(turn, _), &(failed, _))) if turn <= self.turn => Err(failed),
             _ => Ok(()),
         }
     }

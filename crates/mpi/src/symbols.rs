@@ -116,6 +116,7 @@ functions! {
     PMPI_Comm_call_errhandler(Comm, Int);
     PMPI_Comm_create_keyval(Copies, Deletes, ToInt, To);
     PMPI_Comm_delete_attr(Comm, Int);
+    PMPI_Comm_disconnect(ToComm);
     PMPI_Comm_free(ToComm);
     PMPI_Comm_free_keyval(ToInt);
     PMPI_Comm_get_attr(Comm, Int, To, ToInt);

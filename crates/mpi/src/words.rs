@@ -46,12 +46,12 @@ impl Words {
         self.comm
     }
 
-    /// Whether an exchange has failed here.
+    /// Whether this rank exchanges nothing more.
     pub(crate) fn is_broken(&self) -> bool {
         self.protocol.is_broken()
     }
 
-    /// Whether all ranks know that exchanges have failed on all of them.
+    /// Whether the library performs every call.
     pub(crate) fn is_lost(&self) -> bool {
         self.protocol.is_lost()
     }
@@ -112,6 +112,30 @@ impl Words {
         }
     }
 
+    /// Ends a call that was given up: the library performs it if all ranks ask for that.
+    ///
+    /// # Errors
+    /// This rank or another fails.
+    pub(crate) fn given_up(&mut self) -> Result<(), Failed> {
+        loop {
+            let next = self.protocol.next();
+            self.say()?;
+            match next {
+                Next::Hear => while !self.heard()? {},
+                Next::Fail(failed) => return Err(failed),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Whether what this rank has heard allows an exchange.
+    ///
+    /// # Errors
+    /// Another has failed, or does not exchange.
+    pub(crate) fn check(&self) -> Result<(), Failed> {
+        self.protocol.look()
+    }
+
     /// Hears the words that have arrived, while this rank waits for messages.
     ///
     /// # Errors
@@ -121,7 +145,8 @@ impl Words {
         self.protocol.look()
     }
 
-    /// Tells all other ranks that this rank has failed, unless they know that another has.
+    /// Tells all other ranks that this rank has failed, unless they know that another has, or that it
+    /// asks for the library.
     pub(crate) fn fail(&mut self, failed: Failed) {
         self.protocol.fail(failed.class());
         // A rank that cannot be reached is ignored.

@@ -1,6 +1,6 @@
 //! The state of a communicator, kept as its attribute.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -25,6 +25,8 @@ static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
 thread_local! {
     /// The communicator of the thread's last call, its state, and the count of forgotten ones then.
     static LAST: Cell<Option<(Handle, *const Mutex<Communicator>, u64)>> = const { Cell::new(None) };
+    /// The communicators that the thread frees: attributes' callbacks may call on them.
+    static FREED: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A communicator of the program, freed at the latest when MPI is finalized.
@@ -66,7 +68,9 @@ pub(crate) fn find(comm: mpi::MPI_Comm) -> Result<Kept, Failed> {
 /// attributes are not possible.
 fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, Failed> {
     // SAFETY: a constant.
-    if comm == unsafe { mpi::RSMPI_COMM_NULL } || FINISHED.load(Ordering::Relaxed) {
+    let is_null = comm == unsafe { mpi::RSMPI_COMM_NULL };
+    let is_freed = || FREED.with_borrow(|freed| freed.contains(&Handle(comm)));
+    if is_null || FINISHED.load(Ordering::Relaxed) || is_freed() {
         return Ok(None);
     }
     let key = match KEY.get() {
@@ -140,8 +144,26 @@ unsafe extern "C" fn forget(
     mpi::MPI_SUCCESS as c_int
 }
 
-/// Ends the work on all communicators, before MPI ends.
-pub(crate) fn finish() {
+/// Frees a communicator. Meanwhile the library performs all calls on it, on all ranks: it may have lost
+/// its state, and a state that is made now would not be freed.
+pub(crate) fn free(comm: *mut mpi::MPI_Comm, free: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the program's communicator, if any.
+    let Some(&comm) = (unsafe { comm.as_ref() }) else { return free() };
+    FREED.with_borrow_mut(|freed| freed.push(Handle(comm)));
+    FORGOTTEN.fetch_add(1, Ordering::AcqRel);
+    let code = free();
+    FREED.with_borrow_mut(Vec::pop);
+    FORGOTTEN.fetch_add(1, Ordering::AcqRel);
+    code
+}
+
+/// Ends the work on all communicators, before MPI ends with `end`.
+pub(crate) fn finish(end: impl FnOnce() -> c_int) -> c_int {
+    forget_all();
+    end()
+}
+
+fn forget_all() {
     FINISHED.store(true, Ordering::Relaxed);
     let Some(&Ok(mut key)) = KEY.get() else { return };
     process::finish();

@@ -6,9 +6,9 @@ use std::time::Instant;
 use crate::symbols as mpi;
 use topocoll::Collective;
 
-use super::attribute::{find, finish, locked};
+use super::attribute::{find, finish, free, locked};
 use super::blocks::{Blocks, Use, taken};
-use super::communicator::{Communicator, Done, Repeat};
+use super::communicator::{Communicator, Done, FORWARDED, Repeat};
 use super::last::{Call, Kind};
 use super::vector::Vector;
 use crate::failed::Failed;
@@ -111,9 +111,6 @@ unsafe fn equal(
     ended(outcome, comm, library)
 }
 
-/// The call and all equal calls are forwarded.
-const FORWARDED: Done = Done::Library(Repeat::Always);
-
 /// Exchanges unless the call is forwarded.
 ///
 /// # Safety
@@ -126,17 +123,17 @@ unsafe fn exchanged(
 ) -> Result<Done, Failed> {
     let Some(kept) = find(comm)? else { return Ok(FORWARDED) };
     let from = if send.is_in_place() { Some(None) } else { send.blocks().map(Some) };
-    let blocks = from.zip(receive.blocks());
+    let to = receive.blocks();
     let taken = |kept: &Communicator| {
         send.sends(kept)?;
         receive.receives(kept)?;
-        let bytes = blocks.map_or(0, |(_, to)| to.bytes);
+        let bytes = to.map_or(0, |to| to.bytes);
         let own = if operation == Collective::AllGather { kept.rank() } else { 0 };
         send.differs(receive, bytes.wrapping_mul(own.into()) as i64)
     };
     let mut kept = locked(&kept);
     // SAFETY: the caller's promise.
-    unsafe { kept.exchange(operation, blocks, taken) }
+    unsafe { kept.exchange(operation, (from, to), taken) }
 }
 
 /// Ends a call: makes the library's call, or reports an error to the communicator's handler.
@@ -260,14 +257,14 @@ where
     // SAFETY: the caller's promise.
     unsafe {
         let from = if in_place { Some(None) } else { send.vector(ranks).map(Some) };
-        let blocks = from.zip(receive.vector(ranks));
+        let to = receive.vector(ranks);
         let taken = |kept: &Communicator| {
             if !in_place {
                 send.named(ranks)?.sends(kept)?;
             }
             receive.named(ranks)?.receives(kept)
         };
-        kept.exchange_vector(Collective::AllToAll, blocks, taken)
+        kept.exchange_vector(Collective::AllToAll, (from, to), taken)
     }
 }
 
@@ -292,15 +289,19 @@ where
         let from = if send.is_in_place() { Some(None) } else { send.vector().map(Some) };
         let taken = |kept: &Communicator| {
             send.sends(kept)?;
-            let all = receive.named(ranks)?;
-            all.receives(kept)?;
+            let mut all = receive.named(ranks)?;
             let own = receive.blocks(ranks).and_then(|mut blocks| blocks.nth(rank));
             let (count, first) = own.ok_or(NO_ARRAY)?;
+            // Open MPI accepts a negative count of another rank.
+            if cfg!(open_mpi) && count >= 0 {
+                all.count = all.count.abs();
+            }
+            all.receives(kept)?;
             let bytes = Blocks::new(receive.data.cast_mut(), 1, receive.datatype);
             let offset = bytes.map_or(0, |one| (first as i64).wrapping_mul(one.bytes as i64));
             send.differs(Named { count, ..all }, offset)
         };
-        kept.exchange_vector(Collective::AllGather, from.zip(to), taken)
+        kept.exchange_vector(Collective::AllGather, (from, to), taken)
     }
 }
 
@@ -425,19 +426,31 @@ gather_vector!(MPI_Allgatherv as PMPI_Allgatherv: c_int, c_int);
 #[cfg(large_counts)]
 gather_vector!(MPI_Allgatherv_c as PMPI_Allgatherv_c: mpi::MPI_Count, mpi::MPI_Aint);
 
-/// A tool that was preloaded after the drop-in prints its results in its own call.
-///
-/// # Safety
-/// As MPI says.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn MPI_Finalize() -> c_int {
-    mpi::load();
-    finish();
-    // SAFETY: the function of this name in the next library that has it.
-    let next = unsafe {
-        let next = libc::dlsym(libc::RTLD_NEXT, c"MPI_Finalize".as_ptr());
-        std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn() -> c_int>>(next)
+/// Exports a call that goes on to the next library that has it: a tool that was preloaded after the drop-in
+/// sees it too.
+macro_rules! pass_on {
+    ($call:ident as $own:ident($($name:ident: $type:ty)?), $within:expr) => {
+        /// # Safety
+        /// As MPI says.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $call($($name: $type)?) -> c_int {
+            mpi::load();
+            // SAFETY: the function of this name, by the program's promise.
+            let call = || unsafe {
+                let name = concat!(stringify!($call), "\0").as_ptr();
+                let next = libc::dlsym(libc::RTLD_NEXT, name.cast());
+                let next = std::mem::transmute::<
+                    *mut c_void,
+                    Option<unsafe extern "C" fn($($type)?) -> c_int>,
+                >(next);
+                next.unwrap_or(mpi::$own)($($name)?)
+            };
+            $within($($name,)? call)
+        }
     };
-    // SAFETY: the program's promise.
-    unsafe { next.unwrap_or(mpi::PMPI_Finalize)() }
 }
+
+pass_on!(MPI_Comm_disconnect as PMPI_Comm_disconnect(comm: *mut mpi::MPI_Comm), free);
+pass_on!(MPI_Comm_free as PMPI_Comm_free(comm: *mut mpi::MPI_Comm), free);
+// A tool prints its results.
+pass_on!(MPI_Finalize as PMPI_Finalize(), finish);

@@ -23,7 +23,7 @@ use super::trial::{Course, Sample, Trial, Turn};
 use super::vector::{Sizes, Vector, exchange_vector};
 use crate::engine::{Requests, exchange};
 use crate::failed::{Failed, check};
-use crate::protocol::Ask;
+use crate::protocol::{Ask, DISAGREED};
 use crate::window::Window;
 use crate::words::{Agreed, Words};
 
@@ -228,25 +228,26 @@ impl Communicator {
     ///
     /// # Safety
     /// If the library accepts the arguments, the buffers have the blocks: one for each rank, and in
-    /// an all-gather one to send. In place, there are no blocks to send. If the arguments do not
-    /// give the sizes of blocks, `blocks` is `None`.
+    /// an all-gather one to send. In place, there are no blocks to send. Blocks whose size the
+    /// arguments do not give are `None`.
     pub(crate) unsafe fn exchange(
         &mut self,
         operation: Collective,
-        blocks: Option<(Option<Blocks>, Blocks)>,
+        (send, receive): (Option<Option<Blocks>>, Option<Blocks>),
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
     ) -> Result<Done, Failed> {
-        let sizes = match blocks {
-            Some((send, receive)) if send.is_none_or(|send| send.bytes == receive.bytes) => {
-                Sizes::equal(receive.bytes, self.ranks)
-            }
-            _ => Sizes::Unknown,
+        let blocks = send.zip(receive);
+        let odd = match blocks {
+            Some((Some(send), receive)) => odd(send.bytes, receive.bytes),
+            Some((None, _)) => None,
+            None => Some(Ask::Library),
         };
-        let subject = Subject { operation, vector: false, sizes };
+        let sizes = [receive, send.flatten()].into_iter().flatten();
+        let sizes = sizes.map(|blocks| Sizes::equal(blocks.bytes, self.ranks));
+        let subject = self.subject(operation, false, sizes);
         let sent = if operation == Collective::AllToAll { self.ranks } else { 1 };
-        let bytes =
-            || blocks.map_or(0, |(_, receive)| receive.bytes.saturating_mul(u64::from(sent)));
-        let turn = match self.agreed(subject, bytes, taken)? {
+        let bytes = || receive.map_or(0, |receive| receive.bytes.saturating_mul(u64::from(sent)));
+        let turn = match self.agreed(subject, bytes, taken, odd)? {
             Performs::Library(repeat) => return Ok(Done::Library(repeat)),
             Performs::Ours(turn) => turn,
         };
@@ -254,9 +255,25 @@ impl Communicator {
         let begin = self.clock(turn);
         // SAFETY: the caller's promise.
         let outcome = unsafe { self.exchange_equal(subject, turn, send, receive) };
-        self.ended(outcome)?;
+        if self.ended(outcome)?.is_none() {
+            return Ok(FORWARDED);
+        }
         self.performed(Timed { subject, turn, bytes: bytes() }, begin);
         Ok(Done::Ours)
+    }
+
+    /// The subject of blocks of one of these sizes: they differ if arguments are wrong, and other ranks
+    /// have decided about theirs.
+    fn subject(
+        &self,
+        operation: Collective,
+        vector: bool,
+        mut sizes: impl Iterator<Item = Sizes> + Clone,
+    ) -> Subject {
+        let subject = |sizes| Subject { operation, vector, sizes };
+        let is_decided = |&sizes: &Sizes| self.decided.contains_key(&subject(sizes).number());
+        let sizes = sizes.clone().find(is_decided).or_else(|| sizes.next());
+        subject(sizes.unwrap_or(Sizes::Unknown))
     }
 
     /// # Safety
@@ -294,7 +311,8 @@ impl Communicator {
             }
             staged
         };
-        let output = if receive.plain && order.is_none() {
+        let output = if receive.plain && order.is_none() && !keeps_input(operation, send.is_none())
+        {
             receive.data()
         } else {
             self.memory.output(endpoint.output_bytes())?
@@ -328,21 +346,32 @@ impl Communicator {
     pub(crate) unsafe fn exchange_vector(
         &mut self,
         operation: Collective,
-        blocks: Option<(Option<Vector>, Vector)>,
+        (send, receive): (Option<Option<Vector>>, Option<Vector>),
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
     ) -> Result<Done, Failed> {
-        let sizes = match (operation, &blocks) {
-            (_, None) => Sizes::Unknown,
-            (Collective::AllToAll, Some(_)) => Sizes::Own,
-            (Collective::AllGather, Some((_, receive))) => Sizes::known(&receive.sizes()),
+        let rank = self.rank as usize;
+        let odd = match (&send, &receive) {
+            (Some(Some(send)), Some(receive)) => {
+                let sent = if operation == Collective::AllToAll { rank } else { 0 };
+                odd(send.size(sent), receive.size(rank))
+            }
+            (Some(None), Some(_)) => None,
+            _ => Some(Ask::Library),
         };
-        let subject = Subject { operation, vector: true, sizes };
+        let sizes = match operation {
+            Collective::AllToAll => [Some(Sizes::Own), None],
+            Collective::AllGather => [&receive, send.as_ref().unwrap_or(&None)]
+                .map(|blocks| Some(Sizes::known(&blocks.as_ref()?.sizes()))),
+        };
+        let likely = if odd.is_none() { 1 } else { 2 };
+        let subject = self.subject(operation, true, sizes.into_iter().flatten().take(likely));
+        let blocks = send.zip(receive);
         let bytes = || match &blocks {
             Some((Some(send), _)) => send.all_bytes(),
             Some((None, receive)) => receive.all_bytes(),
             None => 0,
         };
-        let turn = match self.agreed(subject, bytes, taken)? {
+        let turn = match self.agreed(subject, bytes, taken, odd)? {
             Performs::Library(repeat) => return Ok(Done::Library(repeat)),
             Performs::Ours(turn) => turn,
         };
@@ -355,7 +384,9 @@ impl Communicator {
             // SAFETY: the caller's promise.
             unsafe { exchange_vector(exchange, send, receive, words, memory, requests, window) }
         });
-        self.ended(outcome)?;
+        if self.ended(outcome)?.is_none() {
+            return Ok(FORWARDED);
+        }
         self.performed(Timed { subject, turn, bytes }, begin);
         Ok(Done::Ours)
     }
@@ -399,34 +430,35 @@ impl Communicator {
     }
 
     /// Agrees with all ranks on who performs a call, if that is not decided. `bytes` are those that
-    /// this rank sends.
+    /// this rank sends. `odd` is the reason why it cannot exchange, even if the library accepts the
+    /// arguments.
     fn agreed(
         &mut self,
         subject: Subject,
         bytes: impl Fn() -> u64,
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
+        odd: Option<Ask>,
     ) -> Result<Performs, Failed> {
         if self.words.is_lost() {
             return Ok(Performs::Library(Repeat::Always));
         }
         let number = subject.number();
-        let turn = self.decided.get_mut(&number).and_then(|decided| decided.course.turn());
+        // Counted even if the call fails: all ranks count the same calls.
+        let turn = self.turn(number);
         if let Some(turn) = turn
             && turn.candidate == 0
         {
             return Ok(self.follows(subject, turn, bytes()));
         }
-        let taken = taken(self);
-        let is_new = !self.decided.contains_key(&number);
         // If the library performs all calls, other ranks are in its call already.
-        if is_new && self.is_at_library() && (taken.is_err() || subject.sizes == Sizes::Unknown) {
+        if subject.sizes == Sizes::Unknown && self.is_at_library() {
             return Ok(Performs::Library(Repeat::Never));
         }
-        let ask = match taken {
-            Err(failed) => Ask::Refused(failed),
-            Ok(()) if subject.sizes == Sizes::Unknown => Ask::Library(number),
-            Ok(()) if turn.is_some() => Ask::Known,
-            Ok(()) => Ask::About(number),
+        let ask = match (taken(self), odd) {
+            (Err(failed), _) => Ask::Refused(failed),
+            (Ok(()), Some(odd)) => odd,
+            (Ok(()), None) if turn.is_some() => Ask::Known,
+            (Ok(()), None) => Ask::About(number),
         };
         let settled = self.decided.get_mut(&number).filter(|_| turn.is_none());
         let report = settled.as_ref().map_or_else(Vec::new, |decided| decided.course.report());
@@ -455,12 +487,11 @@ impl Communicator {
             trace(&self.places, &self.label, subject, &format!("forwarded, {reason}"));
         }
         let agreed = self.ended(agreed)?;
-        if !matches!(ask, Ask::About(_)) || self.words.is_broken() {
-            return Ok(match turn {
-                Some(turn) if agreed == Agreed::Follow => self.follows(subject, turn, bytes()),
-                _ if self.words.is_lost() => Performs::Library(Repeat::Always),
-                _ => Performs::Library(Repeat::Never),
-            });
+        if self.words.is_lost() {
+            return Ok(Performs::Library(Repeat::Always));
+        }
+        if let Some(turn) = turn {
+            return Ok(self.follows(subject, turn, bytes()));
         }
         match self.decided.get_mut(&number) {
             Some(decided) => {
@@ -468,24 +499,28 @@ impl Communicator {
                 decided.course.follow(&turns);
             }
             None => {
-                let follows = agreed == Agreed::Follow;
+                let follows = agreed == Some(Agreed::Follow);
                 let schedules = schedules.filter(|_| follows).unwrap_or_default();
                 let turns = if follows { turns } else { vec![Turn::always(0)] };
                 let (course, trial) = (Course::new(&turns), trial.filter(|_| follows));
                 self.decided.insert(number, Decided { schedules, course, trial });
             }
         }
-        let turn = self.decided.get_mut(&number).and_then(|decided| decided.course.turn());
-        let turn = turn.ok_or(UNDECIDED)?;
+        let turn = self.turn(number).ok_or(UNDECIDED)?;
         Ok(self.follows(subject, turn, bytes()))
     }
 
-    /// Counts a call of this turn.
-    fn follows(&mut self, subject: Subject, turn: Turn, bytes: u64) -> Performs {
-        let Some(decided) = self.decided.get_mut(&subject.number()) else {
+    /// The turn of a call, which is counted; `None` if the ranks must decide.
+    fn turn(&mut self, number: u64) -> Option<Turn> {
+        let course = &mut self.decided.get_mut(&number)?.course;
+        course.turn().inspect(|_| course.count())
+    }
+
+    /// Who performs a call of this turn.
+    fn follows(&self, subject: Subject, turn: Turn, bytes: u64) -> Performs {
+        let Some(decided) = self.decided.get(&subject.number()) else {
             return Performs::Library(Repeat::Never);
         };
-        decided.course.count();
         if turn.candidate != 0 {
             return Performs::Ours(turn);
         }
@@ -502,17 +537,34 @@ impl Communicator {
         turns.peek().is_some() && turns.all(|turn| turn.is_some_and(|turn| turn.candidate == 0))
     }
 
-    /// After an error, tells all other ranks, and abandons the messages under way.
-    fn ended<T>(&mut self, outcome: Result<T, Failed>) -> Result<T, Failed> {
-        if let Err(failed) = outcome
-            && !self.requests.give_up(&mut self.words, failed)
-        {
-            std::mem::forget(std::mem::take(&mut self.memory));
-        }
+    /// After an error, tells all other ranks, and abandons the messages under way. `None` if the library
+    /// performs the call after all.
+    fn ended<T>(&mut self, outcome: Result<T, Failed>) -> Result<Option<T>, Failed> {
+        let ended = outcome.map(Some).or_else(|failed| {
+            if !self.requests.give_up(&mut self.words, failed) {
+                std::mem::forget(std::mem::take(&mut self.memory));
+            }
+            self.words.given_up().map(|()| None).map_err(|_| failed)
+        });
         self.memory.trim();
-        outcome
+        ended
     }
 }
+
+/// Why a rank cannot exchange its own block, if the sent bytes are not those received. The library may
+/// accept them, or hang.
+fn odd(sent: u64, received: u64) -> Option<Ask> {
+    (sent != received).then_some(Ask::Refused(DISAGREED))
+}
+
+/// Whether the program's buffer must keep the sent blocks until the exchange has ended: the library may
+/// perform the call after all.
+pub(crate) fn keeps_input(operation: Collective, in_place: bool) -> bool {
+    in_place && operation == Collective::AllToAll
+}
+
+/// The call and all equal calls are forwarded.
+pub(crate) const FORWARDED: Done = Done::Library(Repeat::Always);
 
 /// Agreement on a subject decides it.
 pub(crate) const UNDECIDED: Failed = Failed(mpi::MPI_ERR_INTERN as c_int);

@@ -18,7 +18,7 @@ use topocoll::Collective;
 use topocoll::exec::{Endpoint, Plan, PlannedSizes, RawBuffers};
 
 use super::blocks::{Blocks, Placed};
-use super::communicator::{Exchange, rank_of};
+use super::communicator::{Exchange, keeps_input, rank_of};
 use super::memory::Memory;
 use crate::engine::{Requests, exchange};
 use crate::failed::Failed;
@@ -141,6 +141,11 @@ impl Vector {
         self.blocks.iter().map(|&(count, _)| count.saturating_mul(self.bytes)).collect()
     }
 
+    /// Bytes of a block.
+    pub(crate) fn size(&self, index: usize) -> u64 {
+        self.blocks[index].0.saturating_mul(self.bytes)
+    }
+
     /// Bytes of all blocks.
     pub(crate) fn all_bytes(&self) -> u64 {
         self.sizes().iter().fold(0, |sum: u64, &size| sum.saturating_add(size))
@@ -213,15 +218,10 @@ pub(crate) unsafe fn exchange_vector(
         Collective::AllToAll => receive.clone(),
         Collective::AllGather => receive.only(rank_of(own as u32)),
     });
-    let (from, kept) = match plan.problem().operation {
-        Collective::AllToAll => (from.in_order(order), own),
-        Collective::AllGather => (from, 0),
-    };
+    let operation = plan.problem().operation;
+    let from = if operation == Collective::AllToAll { from.in_order(order) } else { from };
     let to = receive.in_order(order);
     let (row, column) = (from.sizes(), to.sizes());
-    if row[kept] != column[own] {
-        return Err(Failed(mpi::MPI_ERR_TRUNCATE as c_int));
-    }
     let sizes = PlannedSizes::of_rank(plan, &row, &column);
     let sizes = Arc::new(sizes.map_err(|_| Failed(mpi::MPI_ERR_COUNT as c_int))?);
     let mut endpoint = Endpoint::new(Arc::clone(plan), &sizes);
@@ -237,7 +237,7 @@ pub(crate) unsafe fn exchange_vector(
         }
         staged
     };
-    let dense = to.is_dense(&ends);
+    let dense = to.is_dense(&ends) && !keeps_input(operation, in_place);
     let output = if dense { to.elements.data() } else { memory.output(endpoint.output_bytes())? };
     let buffers = RawBuffers { input, output, work };
     // SAFETY: memories of these sizes, which only this call uses.

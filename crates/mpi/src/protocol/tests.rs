@@ -1,7 +1,8 @@
 //! An explicit-state search: a few ranks, the faults of a plan, and every order in which words and
 //! messages can arrive. Each rank runs the [`Protocol`]. The model adds channels that keep the
 //! order of each pair of ranks, and exchanges in which every rank sends a message to every other
-//! rank and ends when it has received one from each.
+//! rank and ends when it has received one from each. The library performs some calls without words:
+//! each rank counts its calls, and a call of the library ends when all ranks make it.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,7 +14,7 @@ use super::*;
 enum Fault {
     /// Its arguments are refused.
     Refused,
-    /// It gives a number that makes the call the library's.
+    /// Only the library understands its arguments.
     Unsure,
     /// Its size has no decision.
     Other,
@@ -40,6 +41,7 @@ enum Doing {
     Words,
     Exchange,
     GivesUp,
+    Library,
     Ended,
 }
 
@@ -51,6 +53,8 @@ struct Actor {
     known: BTreeSet<u64>,
     /// The call's number, if the call decides it.
     asks: Option<u64>,
+    /// The calls since the decision, as this rank counts them.
+    counted: usize,
     outcomes: Vec<Outcome>,
 }
 
@@ -69,13 +73,14 @@ enum Step {
     Hear(usize, usize),
     /// A rank has a message from every other.
     Complete(usize),
-    /// A rank that has failed waits for no other rank.
+    /// A rank that ends its exchange waits for no other rank.
     GaveUp(usize),
+    /// All ranks make the library's call.
+    Library,
 }
 
 const SIZE: u64 = 5;
 const OTHER: u64 = 7;
-const UNSURE: u64 = 8;
 const REASON: Failed = Failed(1);
 
 impl World {
@@ -98,6 +103,8 @@ struct Search {
     apart: Option<(usize, usize)>,
     /// Whether every call decides, the first with a plan.
     again: bool,
+    /// The library performs these calls since the decision without words, as bits.
+    library: usize,
     seen: HashSet<u64>,
     path: Vec<Step>,
 }
@@ -105,8 +112,8 @@ struct Search {
 impl Search {
     /// Visits all reachable states, and counts them.
     fn run(ranks: usize, calls: usize, plan: &Plan, apart: Option<(usize, usize)>) -> usize {
-        [false, true]
-            .map(|again| Self::states(ranks, calls, plan.clone(), apart, again))
+        [(false, 0), (true, 0)]
+            .map(|turns| Self::states(ranks, calls, plan.clone(), apart, turns))
             .iter()
             .sum()
     }
@@ -116,15 +123,16 @@ impl Search {
         calls: usize,
         plan: Plan,
         apart: Option<(usize, usize)>,
-        again: bool,
+        (again, library): (bool, usize),
     ) -> usize {
         let (seen, path) = (HashSet::new(), Vec::new());
-        let mut search = Self { ranks, calls, plan, apart, again, seen, path };
+        let mut search = Self { ranks, calls, plan, apart, again, library, seen, path };
         let actor = |rank| Actor {
             protocol: Protocol::new(rank as u32, ranks as u32),
             doing: Doing::Words,
             known: BTreeSet::new(),
             asks: None,
+            counted: 0,
             outcomes: Vec::new(),
         };
         let mut world = World {
@@ -161,8 +169,8 @@ impl Search {
     fn must(&self, holds: bool, what: &str) {
         assert!(
             holds,
-            "{what}: {} ranks, {:?}, apart {:?}, {:?}",
-            self.ranks, self.plan, self.apart, self.path
+            "{what}: {} ranks, {:?}, apart {:?}, library {:b}, {:?}",
+            self.ranks, self.plan, self.apart, self.library, self.path
         );
     }
 
@@ -182,6 +190,9 @@ impl Search {
     /// no states.
     fn steps(&self, world: &World) -> Vec<Step> {
         let (mut steps, n) = (Vec::new(), self.ranks);
+        if world.actors.iter().all(|actor| actor.doing == Doing::Library) {
+            return vec![Step::Library];
+        }
         for (rank, actor) in world.actors.iter().enumerate() {
             for from in 0..n {
                 let Some(word) = world.words[from * n + rank].front() else { continue };
@@ -225,7 +236,7 @@ impl Search {
                             self.give_up(world, rank, failed);
                         }
                     }
-                    Doing::GivesUp | Doing::Ended => {}
+                    Doing::GivesUp | Doing::Library | Doing::Ended => {}
                 }
             }
             Step::Complete(rank) => {
@@ -240,7 +251,13 @@ impl Search {
                     self.end(world, rank, Outcome::Ours);
                 }
             }
-            Step::GaveUp(rank) => self.end(world, rank, Outcome::Failed),
+            Step::GaveUp(rank) => self.advance(world, rank),
+            Step::Library => {
+                for rank in 0..n {
+                    world.actors[rank].doing = Doing::Words;
+                }
+                (0..n).for_each(|rank| self.end(world, rank, Outcome::Library));
+            }
         }
     }
 
@@ -251,18 +268,29 @@ impl Search {
             world.drop_words();
             return;
         }
+        let fault = self.fault(rank, actor.outcomes.len());
+        let size = if fault == Some(Fault::Other) { OTHER } else { SIZE };
         if actor.protocol.is_lost() {
-            self.end(world, rank, Outcome::Library);
+            actor.doing = Doing::Library;
             return;
         }
-        let size = match self.fault(rank, actor.outcomes.len()) {
-            Some(Fault::Other) => OTHER,
-            _ => SIZE,
-        };
+        let strange = matches!(fault, Some(Fault::Refused | Fault::Unsure | Fault::Other));
+        if actor.known.contains(&SIZE) && !self.again {
+            let is_library = self.library >> actor.counted & 1 == 1;
+            // A rank that does not know the others' decision does not count their call, unless the
+            // library performs it: then its arguments are the library's business.
+            if is_library || !strange {
+                actor.counted += 1;
+            }
+            if is_library {
+                actor.doing = Doing::Library;
+                return;
+            }
+        }
         actor.asks = None;
-        let ask = match self.fault(rank, actor.outcomes.len()) {
+        let ask = match fault {
             Some(Fault::Refused) => Ask::Refused(REASON),
-            Some(Fault::Unsure) => Ask::Library(UNSURE),
+            Some(Fault::Unsure) => Ask::Library,
             _ if actor.known.contains(&size) && !self.again => Ask::Known,
             _ => {
                 actor.asks = Some(size);
@@ -287,7 +315,10 @@ impl Search {
             world.drop_words();
             let actor = &mut world.actors[rank];
             match next {
-                Next::Hear => return,
+                Next::Hear => {
+                    actor.doing = Doing::Words;
+                    return;
+                }
                 Next::Decide => actor.protocol.decided(&[SIZE as u8]),
                 Next::Plan(text) => {
                     self.must(text == [SIZE as u8], "another decision");
@@ -295,7 +326,12 @@ impl Search {
                     actor.protocol.planned(new.then_some(fault != Some(Fault::CannotServe)));
                 }
                 Next::Follow => {
-                    actor.known.extend(actor.asks);
+                    if actor.asks.take().is_some_and(|size| actor.known.insert(size)) {
+                        actor.counted = 1;
+                    }
+                    if let Err(failed) = actor.protocol.look() {
+                        return self.give_up(world, rank, failed);
+                    }
                     actor.doing = Doing::Exchange;
                     let old = |from: usize| world.messages[from * n + rank].front().copied();
                     let old = (0..n).any(|from| old(from).is_some_and(|of| of < call));
@@ -312,7 +348,13 @@ impl Search {
                     }
                     return;
                 }
-                Next::Library => return self.end(world, rank, Outcome::Library),
+                Next::Library => {
+                    actor.doing = Doing::Library;
+                    return;
+                }
+                Next::Fail(_) if actor.doing == Doing::GivesUp => {
+                    return self.end(world, rank, Outcome::Failed);
+                }
                 Next::Fail(failed) => return self.give_up(world, rank, failed),
             }
         }
@@ -352,7 +394,13 @@ impl Search {
             };
             let apart = self.apart.is_some_and(|apart| apart.1 == call);
             let early = !apart && faults.clone().any(sends_nothing);
-            last = if faults.count() > 0 { Some(call) } else { last };
+            last = if faults.clone().count() > 0 { Some(call) } else { last };
+            if !apart
+                && self.plan.len() == 1
+                && faults.clone().any(|fault| fault.2 == Fault::Unsure)
+            {
+                self.must(has(Outcome::Library), "the library's own answer");
+            }
             if has(Outcome::Library) {
                 let all = !has(Outcome::Ours) && !has(Outcome::Failed);
                 self.must(all, "the library's call for some ranks only");
@@ -360,7 +408,7 @@ impl Search {
             if early && has(Outcome::Failed) {
                 self.must(!has(Outcome::Ours), "blocks without a rank that failed before it sent");
             }
-            let later = if self.apart.is_some() { 2 } else { 1 };
+            let later = if self.apart.is_some() { 1 } else { 0 };
             if last.is_none_or(|last| call > last + later) {
                 self.must(!has(Outcome::Failed), "a failure without a fault");
             }
@@ -405,6 +453,18 @@ fn no_failure_leaves_a_rank_waiting() {
 fn no_failure_of_four_or_five_ranks_leaves_a_rank_waiting() {
     search(4, 4, plans(4, 4).into_iter());
     search(5, 3, plans(5, 3).into_iter());
+}
+
+/// The library performs some calls without words, before and after the failure.
+#[test]
+fn no_failure_leaves_a_rank_in_the_library() {
+    for (ranks, calls) in [(2, 5), (3, 4)] {
+        for plan in plans(ranks, calls) {
+            for library in (0..1 << (calls - 1)).map(|bits| bits << 1) {
+                Search::states(ranks as usize, calls, plan.clone(), None, (false, library));
+            }
+        }
+    }
 }
 
 /// Two ranks fail, or one fails twice, in the same call or one after the other.
@@ -474,7 +534,8 @@ fn the_first_rank_decides_with_all_reports() {
 #[test]
 fn words_are_what_they_were_encoded_from() {
     for word in [
-        Word::Failed(9, Failed(15)),
+        Word::Failed(9, Failed(15), false),
+        Word::Failed(9, Failed(15), true),
         Word::Number(4, u64::MAX, vec![3]),
         Word::Answer(4, 1, vec![1, 2]),
         Word::Left,
