@@ -252,6 +252,8 @@ def test_lists_are_those_of_the_program(program: Program) -> None:
 def test_a_saved_report_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="missing"):
         tc.Report("").save(tmp_path / "missing" / "page.html")
+    with pytest.raises(tc.Error, match="not a regular file"):
+        tc.Report("").save("/dev/full")
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,8 @@ def of(step: int = 0, sender: int = 0, receiver: int = 1, blocks: object = None)
         (lambda: tc.schedule("full:4", "direct").simulate().latencies, "full:4 has no records of links"),
         (lambda: tc.schedule("full:4", "direct").save("s.txt"), "`s.txt` ends in none of"),
         (lambda: tc.schedule("full:4", "direct").save("s.txt", "text"), "format is `text`: one of jsonl, csv"),
+        (lambda: tc.schedule("full:4", "direct").save("/dev/full", "csv"), "cannot write `/dev/full`: not a regular file"),
+        (lambda: tc.schedule("full:4", Path("/dev/full")), "cannot read `/dev/full`: not a regular file"),
         (lambda: tc.schedule("full:4", Path("missing.jsonl")), "missing.jsonl"),
         (lambda: tc.sweep("full:4", blocks=[]), "0 block sizes: a sweep has 1 to 256"),
         (lambda: tc.sweep("full:4", blocks=[2, 1]), "block sizes must increase, but 1 B follows 2 B"),

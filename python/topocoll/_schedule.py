@@ -151,6 +151,12 @@ class Simulation(Value):
         )
 
 
+def _check_regular(path: str | os.PathLike[str]) -> None:
+    """Refuse a folder, a pipe or a device as the place of a file."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise Error(f"cannot write `{os.fspath(path)}`: not a regular file")
+
+
 class Report(Value):
     """A page: one self-contained HTML file. Made by :meth:`Schedule.report`.
 
@@ -163,7 +169,8 @@ class Report(Value):
         self.html = html
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file."""
+        """Write the page to a regular file."""
+        _check_regular(path)
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.html)
 
@@ -342,6 +349,7 @@ class Schedule(Value):
                         raise Error(f"`{path}` is not empty")
                     self._core.save(path, str(path), format, tick)
                     return
+                _check_regular(path)
                 # The file appears whole or not at all.
                 with tempfile.TemporaryDirectory(dir=path.parent) as folder:
                     written = Path(folder) / path.name
