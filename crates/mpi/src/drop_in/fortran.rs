@@ -34,140 +34,49 @@ fn buffer(data: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Exports a call under the names of compilers and of the library's modules.
-macro_rules! exchange {
-    ($call:ident: $($name:ident)*) => {$(
+/// Exports a call under the names of compilers and of the library's modules: arguments as C's.
+macro_rules! fortran {
+    ($call:ident $arguments:tt: $($export:ident)*) => {$(fortran!(@ $call $arguments $export);)*};
+    (@ $call:ident ($($name:ident: $type:ty => $value:expr),*) $export:ident) => {
         /// # Safety
         /// As MPI says.
         #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name(
-            sendbuf: *mut c_void,
-            sendcount: *const c_int,
-            sendtype: *const c_int,
-            recvbuf: *mut c_void,
-            recvcount: *const c_int,
-            recvtype: *const c_int,
-            comm: *const c_int,
-            error: *mut c_int,
-        ) {
-            mpi::load();
-            // SAFETY: Fortran passes the addresses of C's arguments; the error is optional.
-            unsafe {
-                let code = $call(
-                    buffer(sendbuf),
-                    *sendcount,
-                    mpi::PMPI_Type_f2c(*sendtype),
-                    buffer(recvbuf),
-                    *recvcount,
-                    mpi::PMPI_Type_f2c(*recvtype),
-                    mpi::PMPI_Comm_f2c(*comm),
-                );
-                if let Some(error) = error.as_mut() {
-                    *error = code;
-                }
-            }
-        }
-    )*};
-}
-
-macro_rules! exchange_vector {
-    ($($name:ident)*) => {$(
-        /// # Safety
-        /// As MPI says.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name(
-            sendbuf: *mut c_void,
-            sendcounts: *const c_int,
-            sdispls: *const c_int,
-            sendtype: *const c_int,
-            recvbuf: *mut c_void,
-            recvcounts: *const c_int,
-            rdispls: *const c_int,
-            recvtype: *const c_int,
-            comm: *const c_int,
-            error: *mut c_int,
-        ) {
+        pub(crate) unsafe extern "C" fn $export($($name: $type,)* error: *mut c_int) {
             mpi::load();
             // SAFETY: Fortran passes the addresses of C's arguments, and Fortran's integers are C's
             // ints; the error is optional.
             unsafe {
-                let code = MPI_Alltoallv(
-                    buffer(sendbuf),
-                    sendcounts,
-                    sdispls,
-                    mpi::PMPI_Type_f2c(*sendtype),
-                    buffer(recvbuf),
-                    recvcounts,
-                    rdispls,
-                    mpi::PMPI_Type_f2c(*recvtype),
-                    mpi::PMPI_Comm_f2c(*comm),
-                );
+                let code = $call($($value),*);
                 if let Some(error) = error.as_mut() {
                     *error = code;
                 }
             }
         }
-    )*};
+    };
 }
 
-macro_rules! gather_vector {
-    ($($name:ident)*) => {$(
-        /// # Safety
-        /// As MPI says.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name(
-            sendbuf: *mut c_void,
-            sendcount: *const c_int,
-            sendtype: *const c_int,
-            recvbuf: *mut c_void,
-            recvcounts: *const c_int,
-            displs: *const c_int,
-            recvtype: *const c_int,
-            comm: *const c_int,
-            error: *mut c_int,
-        ) {
-            mpi::load();
-            // SAFETY: the same.
-            unsafe {
-                let code = MPI_Allgatherv(
-                    buffer(sendbuf),
-                    *sendcount,
-                    mpi::PMPI_Type_f2c(*sendtype),
-                    buffer(recvbuf),
-                    recvcounts,
-                    displs,
-                    mpi::PMPI_Type_f2c(*recvtype),
-                    mpi::PMPI_Comm_f2c(*comm),
-                );
-                if let Some(error) = error.as_mut() {
-                    *error = code;
-                }
-            }
-        }
-    )*};
-}
+type Data = *mut c_void;
+type Int = *const c_int;
 
-macro_rules! finalize {
-    ($($name:ident)*) => {$(
-        /// # Safety
-        /// As MPI says.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name(error: *mut c_int) {
-            // SAFETY: the same; the error is optional.
-            unsafe {
-                let code = MPI_Finalize();
-                if let Some(error) = error.as_mut() {
-                    *error = code;
-                }
-            }
-        }
-    )*};
-}
-
-exchange!(MPI_Alltoall: mpi_alltoall mpi_alltoall_ mpi_alltoall__ MPI_ALLTOALL ompi_alltoall_f);
-exchange!(MPI_Allgather: mpi_allgather mpi_allgather_ mpi_allgather__ MPI_ALLGATHER ompi_allgather_f);
-exchange_vector!(mpi_alltoallv mpi_alltoallv_ mpi_alltoallv__ MPI_ALLTOALLV ompi_alltoallv_f);
-gather_vector!(
-    mpi_allgatherv mpi_allgatherv_ mpi_allgatherv__ MPI_ALLGATHERV ompi_allgatherv_f
-);
-finalize!(mpi_finalize mpi_finalize_ mpi_finalize__ MPI_FINALIZE ompi_finalize_f);
+fortran!(MPI_Alltoall(
+    sendbuf: Data => buffer(sendbuf), count: Int => *count, of: Int => mpi::PMPI_Type_f2c(*of),
+    recvbuf: Data => buffer(recvbuf), room: Int => *room, to: Int => mpi::PMPI_Type_f2c(*to),
+    comm: Int => mpi::PMPI_Comm_f2c(*comm)
+): mpi_alltoall mpi_alltoall_ mpi_alltoall__ MPI_ALLTOALL ompi_alltoall_f);
+fortran!(MPI_Allgather(
+    sendbuf: Data => buffer(sendbuf), count: Int => *count, of: Int => mpi::PMPI_Type_f2c(*of),
+    recvbuf: Data => buffer(recvbuf), room: Int => *room, to: Int => mpi::PMPI_Type_f2c(*to),
+    comm: Int => mpi::PMPI_Comm_f2c(*comm)
+): mpi_allgather mpi_allgather_ mpi_allgather__ MPI_ALLGATHER ompi_allgather_f);
+fortran!(MPI_Alltoallv(
+    sendbuf: Data => buffer(sendbuf), counts: Int => counts, begins: Int => begins,
+    of: Int => mpi::PMPI_Type_f2c(*of),
+    recvbuf: Data => buffer(recvbuf), rooms: Int => rooms, places: Int => places,
+    to: Int => mpi::PMPI_Type_f2c(*to), comm: Int => mpi::PMPI_Comm_f2c(*comm)
+): mpi_alltoallv mpi_alltoallv_ mpi_alltoallv__ MPI_ALLTOALLV ompi_alltoallv_f);
+fortran!(MPI_Allgatherv(
+    sendbuf: Data => buffer(sendbuf), count: Int => *count, of: Int => mpi::PMPI_Type_f2c(*of),
+    recvbuf: Data => buffer(recvbuf), rooms: Int => rooms, places: Int => places,
+    to: Int => mpi::PMPI_Type_f2c(*to), comm: Int => mpi::PMPI_Comm_f2c(*comm)
+): mpi_allgatherv mpi_allgatherv_ mpi_allgatherv__ MPI_ALLGATHERV ompi_allgatherv_f);
+fortran!(MPI_Finalize(): mpi_finalize mpi_finalize_ mpi_finalize__ MPI_FINALIZE ompi_finalize_f);
