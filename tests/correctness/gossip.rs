@@ -38,7 +38,7 @@ fn other_machines_and_targets_are_refused() {
         let setting = Parameters::from([("target".to_owned(), Setting::from(target))]);
         claims(&machine, &problem, "gossip", &setting).unwrap_err().to_string()
     };
-    assert!(refused("torus:4x4", 5).contains("failed links"));
+    assert!(refused("full:4", 5).contains("requires a grid or a graph"));
     assert!(refused("fat-tree:2,2", 5).contains("no switches"));
     assert!(refused("torus:4x4/0,0+0", 4).contains("target is `4`, not a whole number from 5 "));
     assert!(refused("twisted-torus:8x8x16", 512).contains("at most 512 ranks"));

@@ -163,6 +163,7 @@ fn every_exchange_between_nodes_of_a_network_delivers_as_claimed() {
         "recursive-doubling",
         "repair",
         "ring",
+        "store-and-forward",
         "strided-rings",
         "suh-shin",
         "tabled",

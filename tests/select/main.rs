@@ -6,3 +6,4 @@ mod ports;
 mod ranking;
 mod simulated;
 mod sweep;
+mod unbeaten;

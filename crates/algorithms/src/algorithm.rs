@@ -29,10 +29,25 @@ pub trait Algorithm: Send + Sync {
     /// The algorithm, or one of the values, does not apply.
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable>;
 
+    /// The search that finds the schedule of a setting, or with an empty one the search that precedes a list
+    /// of [`candidates`](Self::candidates). `None`, the default, if schedules follow from a rule.
+    fn search(&self, _request: &Request<'_>, _setting: &Parameters) -> Option<Search> {
+        None
+    }
+
     /// Bytes that [`solve`](Self::solve) needs in addition to its solution, if worth checking.
     fn memory(&self, _request: &Request<'_>) -> u128 {
         0
     }
+}
+
+/// The cost of a search for schedules.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Search {
+    /// Estimated seconds of one core, by a formula: equal on all computers.
+    pub seconds: f64,
+    /// Claims that no schedule can beat; with an empty setting, no candidate.
+    pub least: Claims,
 }
 
 /// The description of an algorithm, for lists, help and checks.
@@ -181,6 +196,13 @@ impl<'r> Request<'r> {
     pub fn candidates(&self, algorithm: &dyn Algorithm) -> Result<Vec<Parameters>, NotApplicable> {
         self.asked(algorithm)?;
         algorithm.candidates(self)
+    }
+
+    /// The search for the schedule of a setting, or with an empty one the search before candidates are listed,
+    /// if the algorithm searches.
+    #[must_use]
+    pub fn search(&self, algorithm: &dyn Algorithm, setting: &Parameters) -> Option<Search> {
+        self.asked(algorithm).ok().and_then(|_| algorithm.search(self, setting))
     }
 
     /// The solved candidates of an algorithm; those that do not apply are skipped.

@@ -92,6 +92,17 @@ pub enum NotApplicable {
         /// The reason.
         why: &'static str,
     },
+    /// It is searched for, and no schedule of it can be faster by more than a little than others.
+    #[error(
+        "is not searched for: it cannot be more than 2 % faster than the best at any block size"
+    )]
+    Slower,
+    /// It is searched for, which takes too long.
+    #[error("is not searched for: that exceeds the budget; --budget {}s searches", two_digits(*milliseconds))]
+    Search {
+        /// Estimated time of one core for the longest search.
+        milliseconds: u64,
+    },
     /// It has no such parameter.
     #[error(
         "{algorithm} has no parameter `{name}`: {}",
@@ -157,4 +168,13 @@ pub(crate) fn check_sides(
     breaks: impl Fn(usize) -> bool,
 ) -> Result<(), NotApplicable> {
     if (0..grid.sides().len()).any(&breaks) { Err(sides_error(grid, rule, breaks)) } else { Ok(()) }
+}
+
+/// Seconds, rounded up to two digits.
+fn two_digits(milliseconds: u64) -> f64 {
+    let mut unit = 1;
+    while milliseconds.div_ceil(unit) >= 100 {
+        unit *= 10;
+    }
+    (milliseconds.div_ceil(unit) * unit) as f64 / 1e3
 }

@@ -1,5 +1,8 @@
 //! Schedules of messages that take one link each, on networks without switches.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use topocoll_schedule::{Block, Message, Part, Recorder};
 use topocoll_topology::{Capacity, Graph, LinkId, Rank, Shape};
 
@@ -14,11 +17,39 @@ pub(crate) struct Sent {
     pub(crate) blocks: Vec<u32>,
 }
 
-/// The network of a request: a graph of links of equal bandwidth between ranks.
-pub(crate) fn network<'r>(request: &Request<'r>) -> Result<&'r Graph, NotApplicable> {
+/// Ranks up to which schedules hop by hop are made: every block is stored.
+const MOST_RANKS: u32 = 512;
+
+/// The links between ranks, those of a grid as a graph.
+pub(crate) enum Links<'r> {
+    OfGraph(&'r Graph),
+    OfGrid(Arc<Graph>),
+}
+
+impl Deref for Links<'_> {
+    type Target = Graph;
+
+    fn deref(&self) -> &Graph {
+        match self {
+            Self::OfGraph(graph) => graph,
+            Self::OfGrid(graph) => graph,
+        }
+    }
+}
+
+/// The network of a request: a grid, or a graph of links of equal bandwidth between ranks.
+pub(crate) fn network<'r>(request: &Request<'r>) -> Result<Links<'r>, NotApplicable> {
     let (topology, ranks) = (request.topology, request.problem.ranks);
-    let Shape::Graph(graph) = topology.shape() else {
-        return Err(request.requires("a graph, or a grid with failed links"));
+    let fits = match ranks {
+        0..=MOST_RANKS => Ok(()),
+        _ => Err(NotApplicable::Ranks { rule: "at most 512 ranks", ranks }),
+    };
+    let graph = match topology.shape() {
+        Shape::Graph(graph) => fits.map(|()| Links::OfGraph(graph))?,
+        Shape::Grid(grid) => {
+            fits.map(|()| Links::OfGrid(grid.graph().expect("bug: too many nodes")))?
+        }
+        _ => return Err(request.requires("a grid or a graph")),
     };
     if graph.vertices() != ranks {
         return Err(request.requires("ranks, no switches, at both ends of every link"));

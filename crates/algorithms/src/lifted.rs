@@ -248,7 +248,16 @@ pub(crate) fn candidates(request: &Request<'_>) -> Vec<Parameters> {
 fn settings(request: &Request<'_>, algorithm: &dyn Algorithm) -> Vec<Parameters> {
     /// The most settings.
     const SOME: usize = 4;
-    let settings = request.candidates(algorithm).unwrap_or_default();
+    /// The longest search, in seconds.
+    const LONGEST: f64 = 0.1;
+    let is_short = |setting: &Parameters| {
+        request.search(algorithm, setting).is_none_or(|search| search.seconds <= LONGEST)
+    };
+    if !is_short(&Parameters::new()) {
+        return Vec::new();
+    }
+    let mut settings = request.candidates(algorithm).unwrap_or_default();
+    settings.retain(is_short);
     if settings.len() == 1 {
         return settings;
     }

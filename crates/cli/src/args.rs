@@ -125,8 +125,8 @@ pub(crate) struct Select {
     /// Rank by this model: simulate the choices that fit the budget
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
-    /// Seconds of one core, as estimated, for all simulations together [default: 10, unlimited up to 256
-    /// ranks]
+    /// Seconds of one core, as estimated, such as 10s: for each search for a schedule [default: 1], and
+    /// for all simulations together [default: 10, unlimited up to 256 ranks]
     #[arg(long, value_name = "SECONDS", value_parser = budget, allow_hyphen_values = true)]
     pub(crate) budget: Option<f64>,
     /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
@@ -425,8 +425,8 @@ pub(crate) struct Sweep {
     /// Simulate by this model, at each block size, each algorithm's best setting by the steps model
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
-    /// Seconds of one core, as estimated, for all simulations together [default: 10, unlimited up to 256
-    /// ranks]
+    /// Seconds of one core, as estimated, such as 10s: for each search for a schedule [default: 1], and
+    /// for all simulations together [default: 10, unlimited up to 256 ranks]
     #[arg(long, value_name = "SECONDS", value_parser = budget, allow_hyphen_values = true)]
     pub(crate) budget: Option<f64>,
     /// List the Pareto front of startups and volume at one block size

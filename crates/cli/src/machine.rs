@@ -139,7 +139,7 @@ pub(crate) fn written(exchange: &Exchange<'_>, subject: &Subject) -> anyhow::Res
     if let Some(name) = &subject.algorithm {
         return Ok(exchange.schedule(name, &parameters(&subject.set)?)?);
     }
-    let selection = ranked(exchange)?;
+    let selection = ranked(exchange, None)?;
     let Some(best) = selection.best() else {
         let machine = printable(&exchange.machine().name);
         anyhow::bail!(

@@ -14,7 +14,9 @@ pub(crate) use answer::Answer;
 pub(crate) use bar::Bar;
 pub(crate) use file::{check_files, check_folder, write_file, write_folder};
 pub(crate) use heat::{Heat, Links};
-pub(crate) use json::{Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, VERSION};
+pub(crate) use json::{
+    Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, VERSION,
+};
 pub(crate) use output::{height, print, width};
 pub(crate) use picture::{check_picture, write_picture};
 pub(crate) use plot::{Axes, Curve, Plot, Stroke};

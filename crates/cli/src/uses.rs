@@ -74,7 +74,8 @@ const ROWS: &[Row] = &[
         uses: |of| of.divides() && !of.is_one_each() },
     Row { commands: &["simulate", "report"], options: &["--set order"],
         only: ORDER, uses: |of| of.is_simulated() && of.is_all_to_all() },
-    Row { commands: &["select", "sweep"], options: &["--budget"], only: SIMULATIONS, uses: |of| of.is_simulated() },
+    Row { commands: &["sweep"], options: &["--budget"],
+        only: "all algorithms, those that search for schedules, or simulations", uses: |of| of.is_simulated() || of.searches() },
     Row { commands: &["select"], options: &["--ranks", "--demand"], only: STEPS, uses: |of| of.is(Model::Steps) },
     Row { commands: &["sweep"], options: &["--front", "--published"], only: STEPS, uses: |of| of.is(Model::Steps) },
     Row { commands: &["sweep"], options: &["--block"],
@@ -135,6 +136,13 @@ impl Request<'_> {
 
     fn is_simulated(&self) -> bool {
         !self.is(Model::Steps)
+    }
+
+    /// Whether some algorithm searches for schedules.
+    fn searches(&self) -> bool {
+        let known =
+            ["--algorithm link-matchings", "--algorithm store-and-forward", "--algorithm gossip"];
+        !self.has("--algorithm") || known.iter().any(|one| self.has(one))
     }
 
     /// Whether the model divides messages.

@@ -99,8 +99,9 @@ pub(crate) fn count(text: &str) -> Result<usize, String> {
 
 /// A positive number of seconds.
 pub(crate) fn budget(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
-    seconds.ok_or_else(|| "not a positive number of seconds such as 60".to_owned())
+    let number = text.strip_suffix('s').unwrap_or(text);
+    let seconds = number.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
+    seconds.ok_or_else(|| "not a positive number of seconds such as 60 or 60s".to_owned())
 }
 
 pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {

@@ -5,7 +5,7 @@ use topocoll_schedule::Parameters;
 
 use crate::exchange::Budget;
 use crate::pool::fewer_ports::is_limited;
-use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected};
+use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected, Unsearched};
 
 /// Settings that apply, by startups and volume: C1, and charged C2.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,6 +22,8 @@ pub struct Front {
     pub rejected: Vec<Rejected>,
     /// Algorithms of which only some settings were priced.
     pub partly_priced: Vec<PartlyPriced>,
+    /// Searches that may find a faster schedule and exceed the budget.
+    pub unsearched: Vec<Unsearched>,
     /// The lower bound.
     pub bound: BestBounds,
 }
@@ -56,7 +58,8 @@ impl Exchange<'_> {
     /// # Errors
     /// A requested algorithm does not exist or does not apply.
     pub fn front(&self, asked: &[(String, Parameters)]) -> Result<Front, Error> {
-        let reference = self.at_reference().budget(Budget::quick());
+        let quick = Budget { search: self.limits().search, ..Budget::quick() };
+        let reference = self.at_reference().budget(quick);
         let (mut pool, bound) =
             (self.pool(&reference, asked, &[self.problem().block_bytes])?, self.bounds());
         let choices = pool.at(self.problem().block_bytes).into_iter().map(|found| {
@@ -65,8 +68,9 @@ impl Exchange<'_> {
         });
         let (points, undecided, mut beaten) = split(choices.collect());
         beaten.retain(|choice| !is_limited(&choice.parameters));
-        let (partly_priced, rejected) = (pool.partly_priced(), pool.rejected);
-        Ok(Front { points, undecided, beaten, rejected, partly_priced, bound })
+        let (partly_priced, unsearched) = (pool.partly_priced(), pool.unsearched().to_vec());
+        let rejected = pool.rejected;
+        Ok(Front { points, undecided, beaten, rejected, partly_priced, unsearched, bound })
     }
 }
 

@@ -17,6 +17,16 @@ impl Rejected {
     }
 }
 
+/// An algorithm that searches for schedules, some of which the budget leaves out.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Unsearched {
+    /// The algorithm.
+    pub algorithm: String,
+    /// Estimated seconds of one core for the longest of them.
+    pub seconds: f64,
+}
+
 /// An algorithm of which only some settings were priced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]

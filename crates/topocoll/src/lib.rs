@@ -71,7 +71,7 @@ pub use error::Error;
 pub use exchange::{Budget, Exchange};
 pub use front::Front;
 pub use given_schedule::GivenSchedule;
-pub use left_out::{PartlyPriced, Rejected};
+pub use left_out::{PartlyPriced, Rejected, Unsearched};
 pub use machines::{load_file, machine, machine_with, shipped};
 pub use network::Network;
 pub use price::{Price, Priced};

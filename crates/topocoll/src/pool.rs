@@ -13,6 +13,7 @@
 
 mod candidate;
 pub(crate) mod fewer_ports;
+mod search;
 
 use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, Catalogue, NotApplicable, Solution};
@@ -21,10 +22,11 @@ use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Schedule};
 use topocoll_topology::parallel;
 
 use candidate::{Candidate, Solved};
+use search::Searches;
 
 use crate::envelope::{Line, Lowest, bends, envelope, promise, without_open};
 use crate::price::{Price, Priced, Pricing};
-use crate::{Exchange, PartlyPriced, Rejected};
+use crate::{Exchange, PartlyPriced, Rejected, Unsearched};
 
 /// The most segments for pricing one setting.
 const WORK_PER_SETTING: u128 = 1 << 21;
@@ -68,6 +70,7 @@ pub(crate) struct Pool<'x> {
     /// Algorithms that do not apply, and the reasons.
     pub(crate) rejected: Vec<Rejected>,
     candidates: Vec<Candidate>,
+    searches: Searches,
     /// Segments that may be counted for all block sizes.
     left: u128,
     /// Segments that were counted, for progress.
@@ -100,17 +103,27 @@ impl<'x> Pool<'x> {
             [] => reference.algorithms().map(|algorithm| (algorithm, Parameters::new())).collect(),
             asked => asked.to_vec(),
         };
+        // Searches come last, as they are run only where they may find a faster schedule.
+        let search = |algorithm| match asked {
+            [] => reference.request().search(algorithm, &Parameters::new()),
+            _ => None,
+        };
+        let (searched, every): (Vec<_>, Vec<_>) =
+            every.into_iter().partition(|(algorithm, _)| search(*algorithm).is_some());
         let solved = parallel::each(&every).map(|(algorithm, given)| {
             Solved::new(*algorithm, &pricing, (given, !asked.is_empty()), block_sizes)
         });
         let solved: Vec<Result<Solved, NotApplicable>> = solved.collect();
         let left = reference.limits().work / PART_FOR_ALL_SIZES;
         let (asked_for, rejected, candidates) = (Vec::new(), Vec::new(), Vec::new());
-        let mut pool = Self { pricing, asked: asked_for, rejected, candidates, left, done: 0 };
+        let searches = Searches::within(reference.limits().search);
+        let mut pool =
+            Self { pricing, asked: asked_for, rejected, candidates, searches, left, done: 0 };
         for ((algorithm, given), solved) in every.into_iter().zip(solved) {
             let name = algorithm.info().name.clone();
             match solved {
-                Ok(Solved { refused, partly_priced, candidates }) => {
+                Ok(Solved { refused, partly_priced, unsearched, candidates }) => {
+                    pool.searches.left_out.extend(unsearched);
                     let place = pool.asked.len();
                     let placed = candidates.into_iter();
                     let placed = placed.map(|candidate| Candidate { asked: place, ..candidate });
@@ -125,6 +138,10 @@ impl<'x> Pool<'x> {
         }
         pool.mark_solved_again();
         pool.decide();
+        for (algorithm, _) in searched {
+            let first = search(algorithm).expect("bug: not a search");
+            pool.search(algorithm, &first);
+        }
         if asked.is_empty() {
             pool.try_fewer_ports();
         }
@@ -387,6 +404,11 @@ impl<'x> Pool<'x> {
             }
         }
         partly
+    }
+
+    /// Searches that the budget leaves out.
+    pub(crate) fn unsearched(&self) -> &[Unsearched] {
+        &self.searches.left_out
     }
 
     /// The algorithms with a candidate that splits blocks.

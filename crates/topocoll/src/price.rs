@@ -191,7 +191,8 @@ impl<'a> Pricing<'a> {
         })
     }
 
-    fn at_least(&self, claims: &Claims) -> Price {
+    /// The floor of schedules that claim at least this much.
+    pub(crate) fn at_least(&self, claims: &Claims) -> Price {
         let (timing, block_bytes) = (&self.timing, self.exchange.problem().block_bytes as f64);
         let link_blocks = (claims.link_bytes_floor as f64 / block_bytes).max(self.link_blocks);
         // A link's load may come from many ranks, whose injection does not add up.

@@ -8,7 +8,7 @@ use crate::exchange::refused;
 use crate::pool::fewer_ports::{fewer_of_both, is_limited, limit};
 use crate::price::Price;
 use crate::select::{Choice, Selection, ranked, reject};
-use crate::{Error, Exchange, PartlyPriced, Rejected};
+use crate::{Error, Exchange, PartlyPriced, Rejected, Unsearched};
 
 /// The most slots for counting the settings of an algorithm: a second or two.
 const WORK_PER_ALGORITHM: u128 = 1 << 24;
@@ -24,6 +24,7 @@ struct Counted {
     choices: Vec<Choice>,
     rejected: Vec<Rejected>,
     partly_priced: Vec<PartlyPriced>,
+    unsearched: Vec<Unsearched>,
     refusals: Vec<Rejected>,
 }
 
@@ -33,7 +34,7 @@ struct Counted {
 pub(crate) fn select(exchange: &Exchange<'_>) -> Result<Selection, Error> {
     let own = exchange.own();
     let mut left = u128::MAX;
-    let Counted { mut choices, mut rejected, partly_priced, refusals } =
+    let Counted { mut choices, mut rejected, partly_priced, unsearched, refusals } =
         counted(exchange, &own, &Parameters::new(), &mut left)?;
     let of_all = choices.len();
     if own.problem().ranks <= FEWER_PORTS_UP_TO {
@@ -55,7 +56,8 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Result<Selection, Error> {
     reject(&mut rejected, refusals, &choices);
     let bound = exchange.bounds();
     let choices = ranked(choices, &bound, &[]);
-    Ok(Selection { choices, rejected, partly_priced, ..Selection::nothing(bound) })
+    let nothing = Selection::nothing(bound);
+    Ok(Selection { choices, rejected, partly_priced, unsearched, ..nothing })
 }
 
 /// Counts the choices of an exchange with `limited` ports, as far as the work that is left.
@@ -70,6 +72,7 @@ fn counted(
     let mut out = Counted {
         rejected: equal.rejected,
         partly_priced: equal.partly_priced,
+        unsearched: equal.unsearched,
         ..Counted::default()
     };
     let mut choices = equal.choices;

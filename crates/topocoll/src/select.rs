@@ -4,7 +4,7 @@ use topocoll_schedule::Parameters;
 use crate::envelope::first_below;
 use crate::pool::{Found, Pool, Winner, best_time};
 use crate::price::{Price, Priced};
-use crate::{Exchange, Fastest, PartlyPriced, Rejected};
+use crate::{Exchange, Fastest, PartlyPriced, Rejected, Unsearched};
 
 /// An algorithm with a setting, and its price.
 #[derive(Clone, PartialEq, Debug)]
@@ -76,6 +76,8 @@ pub struct Selection {
     /// Algorithms of which only some settings were priced; the floors of the others are above the
     /// best price.
     pub partly_priced: Vec<PartlyPriced>,
+    /// Searches that may find a faster schedule and exceed the budget.
+    pub unsearched: Vec<Unsearched>,
 }
 
 impl Selection {
@@ -89,6 +91,7 @@ impl Selection {
             split: Vec::new(),
             extremes: Vec::new(),
             partly_priced: Vec::new(),
+            unsearched: Vec::new(),
         }
     }
 
@@ -142,6 +145,7 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Selection {
     selection.choices = ranked(choices, &bound, &selection.crossovers);
     selection.split = pool.split();
     selection.partly_priced = pool.partly_priced();
+    selection.unsearched = pool.unsearched().to_vec();
     selection.rejected = pool.rejected;
     selection.extremes = extremes(&selection.choices, exchange);
     selection

@@ -7,7 +7,7 @@ use crate::envelope::{self, Lowest, between, envelope};
 use crate::exchange::refused;
 use crate::pool::{Pool, best_time};
 use crate::price::least;
-use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected};
+use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected, Unsearched};
 
 /// An algorithm over block sizes, with its best setting at each.
 #[derive(Clone, PartialEq, Debug)]
@@ -54,6 +54,8 @@ pub struct Sweep {
     pub crossovers: Vec<Fastest>,
     /// Algorithms of which only some settings were priced.
     pub partly_priced: Vec<PartlyPriced>,
+    /// Searches that may find a faster schedule and exceed the budget.
+    pub unsearched: Vec<Unsearched>,
     /// Algorithms with a setting priced by a floor that is below the best price of some size.
     pub undecided: Vec<String>,
     /// Algorithms that split blocks, so their counts do not grow in proportion to the size. They
@@ -136,6 +138,7 @@ impl Exchange<'_> {
             rejected,
             crossovers: crossovers.collect(),
             partly_priced: pool.partly_priced(),
+            unsearched: pool.unsearched().to_vec(),
             undecided,
             split: pool.split(),
             exact,

@@ -15,17 +15,14 @@
 
 mod step;
 
-use topocoll_schedule::{Block, Collective, Parameters, Problem};
-use topocoll_topology::{Graph, Rank};
+use topocoll_schedule::{Block, Collective, Parameters, Setting};
+use topocoll_topology::Rank;
 
 use self::step::{Network, State};
-use crate::hops::{self, Sent};
-use crate::{Algorithm, Info, NotApplicable, Parameter, Request, Solution, Values};
+use crate::hops::{self, Links, Sent};
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Search, Solution, Values};
 
 pub(crate) struct Gossip;
-
-/// Every block at every rank is listed.
-const MOST_RANKS: u32 = 512;
 
 const TARGET: Parameter = Parameter::number(
     "target",
@@ -66,13 +63,10 @@ fn sent(network: &Network, target: u64) -> Vec<Sent> {
 }
 
 /// The network of a request.
-fn network<'r>(request: &Request<'r>) -> Result<(&'r Graph, Network), NotApplicable> {
+fn network<'r>(request: &Request<'r>) -> Result<(Links<'r>, Network), NotApplicable> {
     let graph = hops::network(request)?;
-    let Problem { ranks, ports, .. } = request.problem;
-    if ranks > MOST_RANKS {
-        return Err(NotApplicable::Ranks { rule: "at most 512 ranks", ranks });
-    }
-    Ok((graph, Network::new(graph, ports)))
+    let network = Network::new(&graph, request.problem.ports);
+    Ok((graph, network))
 }
 
 impl Algorithm for Gossip {
@@ -91,13 +85,26 @@ impl Algorithm for Gossip {
         Ok(targets.into_iter().map(setting).collect())
     }
 
+    /// The bound of the volume, in as many steps as the longest route has links.
+    fn search(&self, request: &Request<'_>, setting: &Parameters) -> Option<Search> {
+        let (graph, network) = network(request).ok()?;
+        let (target, seconds) = match setting.get(TARGET.name) {
+            Some(Setting::Integer(target)) => (u128::from(*target), network.seconds()),
+            _ => (network.bound().into(), 0.0),
+        };
+        let steps = graph.diameter();
+        let hops = u128::from(steps);
+        let least = Claims { hops_floor: hops, ..Claims::new(steps.into(), request.bytes(target)) };
+        Some(Search { seconds, least })
+    }
+
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let (graph, network) = network(request)?;
         let bound = network.bound();
         let target = values.number(TARGET.name, bound, u32::MAX.into())?.unwrap_or(bound);
         let key = [request.problem.ports, target as u32];
         let sent = graph.plan(&key, || sent(&network, target));
-        let of = (graph, network.ends());
+        let of = (&*graph, network.ends());
         let solution = hops::solution(request, values, of, &sent, |rank| Block::of(Rank(rank)));
         Ok(solution.with(TARGET.name, target))
     }

@@ -28,22 +28,19 @@ mod network;
 
 use std::sync::Arc;
 
-use topocoll_schedule::{Block, Parameters, Rule, Slot, Step};
+use topocoll_schedule::{Block, Parameters, Problem, Rule, Setting, Slot, Step};
 use topocoll_topology::{Rank, Shape};
 
 use self::ejection::improve;
 use self::first_fit::first_fit;
 use self::network::Network;
 use crate::layout::matching_layout::MatchingLayout;
-use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Search, Solution, Values};
 
 pub(crate) struct LinkMatchings;
 
 /// Every message is examined and stored.
 const MOST_RANKS: u32 = 512;
-
-/// Beyond this number of ranks, settings are not priced unless asked for.
-const MOST_RANKED: u32 = 256;
 
 /// The most hops of all messages of a plan that is kept with its graph: 16 MB.
 const MOST_KEPT: usize = 1 << 22;
@@ -239,12 +236,6 @@ impl Algorithm for LinkMatchings {
     /// One message on a link, two, and as few as make ports, not links, limit the steps.
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let network = network(request)?;
-        if let Shape::Grid(_) = request.topology.network() {
-            return Err(NotApplicable::Unranked { why: "other algorithms are for grids" });
-        }
-        if request.problem.ranks > MOST_RANKED {
-            return Err(NotApplicable::Unranked { why: "more than 256 ranks take seconds" });
-        }
         let most = network.fewest_link_messages().min(MOST_LINK_MESSAGES);
         let mut priced = vec![1, most.min(2), most];
         priced.dedup();
@@ -252,6 +243,29 @@ impl Algorithm for LinkMatchings {
             Parameters::from([(LINK_MESSAGES.name.to_owned(), u64::from(priced).into())])
         };
         Ok(priced.into_iter().map(setting).collect())
+    }
+
+    /// At least as many steps as ports and links allow, and in them the hops of a mean rank.
+    fn search(&self, request: &Request<'_>, setting: &Parameters) -> Option<Search> {
+        let network = network(request).ok()?;
+        let given = match setting.get(LINK_MESSAGES.name) {
+            Some(Setting::Integer(given)) => Some(*given as u32),
+            _ => None,
+        };
+        let fewest = network.fewest_link_messages();
+        let steps = network.least_steps(given.unwrap_or(fewest.min(MOST_LINK_MESSAGES)));
+        let Problem { ranks, ports, .. } = request.problem;
+        let hops = network.hops() as u128 / (u128::from(ranks) * u128::from(ports)).max(1);
+        let least = Claims { hops_floor: hops, ..Claims::new(steps.into(), request.bytes(steps)) };
+        // Steps are removed, and then messages on links; for fewer messages on a link, too.
+        let searches = match given {
+            None => 0,
+            Some(1) => 1,
+            Some(given) if given <= fewest => 2,
+            Some(_) => 4,
+        };
+        let seconds = f64::from(searches) * ejection::seconds(ranks);
+        Some(Search { seconds, least })
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
@@ -262,6 +276,7 @@ impl Algorithm for LinkMatchings {
         let plan = || Matchings::new(network, link_messages as u32);
         let matchings = match request.topology.network() {
             Shape::Graph(graph) if hops <= MOST_KEPT => graph.plan(&key, plan),
+            Shape::Grid(grid) if hops <= MOST_KEPT => grid.plan(&key, plan),
             _ => Arc::new(plan()),
         };
         let (steps, hops) = (matchings.steps, u128::from(matchings.hops));

@@ -20,6 +20,7 @@
 //! A slot has a digit for each factor, a slot of the exchange there: before that exchange one that
 //! holds a block at its beginning, and afterwards one that holds a block at its end.
 
+mod along;
 mod split;
 
 use std::ops::Range;
@@ -34,9 +35,7 @@ use topocoll_topology::{Coordinates, Grid, Rank, Route, Topology};
 use crate::error::check_sides;
 use crate::layout::axes::push_axes;
 use crate::lifted::{Runs, held};
-use crate::{
-    Algorithm, Catalogue, Claims, Info, NotApplicable, Parameter, Request, Solution, Values,
-};
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 /// The parameter that names the exchange along lines.
 const ALONG: Parameter = Parameter::algorithm(
@@ -90,56 +89,6 @@ fn fits(solution: &Solution) -> bool {
     solution.schedule.rule().cuts().is_empty()
 }
 
-/// Of all exchanges along a line without contention that fit one of the least volume, and of these one
-/// with the fewest steps.
-fn least_volume(
-    line: &Request<'_>,
-    grid: &Grid,
-    fits: impl Fn(&Solution) -> bool,
-) -> Option<Solution> {
-    let bound = line.bytes(least_blocks(grid, line.problem.ports));
-    let catalogue = Catalogue::standard();
-    let known =
-        catalogue.iter().filter(|one| !one.info().by_demand && one.info().name != INFO.name);
-    let mut best: Option<((u128, u64, u128), Solution)> = None;
-    for one in known {
-        let settings = match line.candidates(one) {
-            // A search finds nothing better than the bound.
-            Err(NotApplicable::Unranked { .. })
-                if best
-                    .as_ref()
-                    .is_some_and(|((bytes, _, copied), _)| *bytes <= bound && *copied == 0) =>
-            {
-                continue;
-            }
-            Err(NotApplicable::Unranked { .. }) => vec![Parameters::new()],
-            settings => settings.unwrap_or_default(),
-        };
-        for solution in settings.iter().filter_map(|own| line.solve(one, own).ok()) {
-            let Claims { steps, bytes, copied_bytes, contention_free, .. } = solution.claims;
-            let cost = (bytes, steps, copied_bytes.unwrap_or(u128::MAX));
-            let better = best.as_ref().is_none_or(|(least, _)| cost < *least);
-            if better && contention_free && fits(&solution) {
-                best = Some((cost, solution));
-            }
-        }
-    }
-    best.map(|(_, solution)| solution)
-}
-
-/// A bound on the blocks of an exchange along a line: those that a rank sends, and those that cross
-/// the middle of a side.
-fn least_blocks(grid: &Grid, ports: u32) -> u32 {
-    let ranks = grid.ranks();
-    let across = |u: usize| {
-        let lines = ranks / grid.sides()[u];
-        let below = lines * (grid.sides()[u] / 2);
-        (below * (ranks - below)).div_ceil(lines * if grid.wrap()[u] { 2 } else { 1 })
-    };
-    let across = grid.radix().long_dimensions().map(across).max().unwrap_or(0);
-    (ranks - 1).div_ceil(ports).max(across)
-}
-
 /// The claims of an exchange after another.
 fn one_after_other(before: Claims, own: Claims) -> Claims {
     Claims {
@@ -156,6 +105,11 @@ impl Factor {
     fn new(dimensions: Range<usize>, grid: Grid, schedule: Schedule) -> Option<Self> {
         let (classes, held) = (schedule.rule().classes(), held(&schedule, Collective::AllToAll)?);
         Some(Self { dimensions, grid, schedule, classes, held, first: 0, stride: 1 })
+    }
+
+    /// Whether two shortest routes of a line may be along one side.
+    fn has_ties(&self) -> bool {
+        self.grid.sides().iter().zip(self.grid.wrap()).any(|(side, wraps)| *wraps && side % 2 == 0)
     }
 }
 
@@ -250,6 +204,10 @@ impl Rule for Product {
             copy.to = self.slots_of(factor, rank, &copy.to);
         }
         for send in &mut out.sends {
+            // The machine's own route along the line.
+            if send.route.is_empty() && !factor.has_ties() {
+                continue;
+            }
             let mut own = Route::default();
             let route = send.route_from(place, &factor.grid, &mut own);
             let mut moved = Route::default();
@@ -285,9 +243,12 @@ impl Rule for Product {
     fn classes(&self) -> RankClasses {
         let sides = self.grid.sides();
         let mut periods: Coordinates = sides.iter().map(|_| 1).collect();
-        for Factor { dimensions, classes, .. } in &self.factors {
+        for factor in &self.factors {
+            let Factor { dimensions, grid, classes, .. } = factor;
             let (own, sides) = (&mut periods[dimensions.clone()], &sides[dimensions.clone()]);
-            let known = classes.radix().sides() == sides;
+            // Routes that a line with ties would choose are the same at all ranks only without ends.
+            let are_equal = !factor.has_ties() || grid.wrap().iter().all(|&wraps| wraps);
+            let known = are_equal && classes.radix().sides() == sides;
             own.copy_from_slice(if known { classes.periods() } else { sides });
         }
         RankClasses::translations(self.grid.radix().clone(), periods)
@@ -307,6 +268,20 @@ fn factors(grid: &Grid, together: u32) -> Vec<Range<usize>> {
     factors
 }
 
+/// The lines of a factor.
+fn line(grid: &Grid, dimensions: &Range<usize>) -> Grid {
+    let (sides, wrap) = (&grid.sides()[dimensions.clone()], &grid.wrap()[dimensions.clone()]);
+    Grid::new(sides, wrap).expect("bug: invalid sides")
+}
+
+/// The exchange on a line, of bundles of blocks; `None` if these are too large.
+fn problem(request: &Request<'_>, grid: &Grid, line: &Grid) -> Option<Problem> {
+    let bytes = request.bytes(grid.ranks() / line.ranks());
+    let bytes = u64::try_from(bytes).ok().filter(|bytes| *bytes <= MAX_BLOCK_BYTES)?;
+    let Problem { operation, ports, .. } = request.problem;
+    Problem::new(operation, line.ranks(), ports, bytes).ok()
+}
+
 impl Product {
     /// The schedule of an exchange along each dimension, or several together.
     fn solved(
@@ -314,7 +289,7 @@ impl Product {
         values: &Values<'_>,
         grid: &Grid,
     ) -> Result<Solution, NotApplicable> {
-        let (sides, wrap) = (grid.sides(), grid.wrap());
+        let sides = grid.sides();
         let named = values.is_given(ALONG.name);
         if !named {
             check_sides(grid, "sides of at most 16, or along", |u| sides[u] > LONGEST)?;
@@ -336,15 +311,9 @@ impl Product {
         let mut found: Option<(Grid, Solution)> = None;
         let mut claims = Claims { hops: Some(0), contention_free: true, ..Claims::new(0, 0) };
         for dimensions in parts {
-            let line = Grid::new(&sides[dimensions.clone()], &wrap[dimensions.clone()])
-                .expect("bug: invalid sides");
-            let bytes = request.bytes(grid.ranks() / line.ranks());
-            if bytes > MAX_BLOCK_BYTES.into() {
-                return Err(refused("an exchange for bundles of at most 2^40 bytes"));
-            }
-            let Problem { operation, ports, .. } = request.problem;
-            let problem = Problem::new(operation, line.ranks(), ports, bytes as u64)
-                .expect("bug: an invalid problem of a line");
+            let line = line(grid, &dimensions);
+            let problem = problem(request, grid, &line)
+                .ok_or_else(|| refused("an exchange for bundles of at most 2^40 bytes"))?;
             let line_request = Request::new(&problem, &line);
             let equal = found
                 .take_if(|(grid, _)| grid.sides() == line.sides() && grid.wrap() == line.wrap());
@@ -353,7 +322,7 @@ impl Product {
                 None => match values.solve_named(ALONG.name, &line_request)? {
                     Some(solution) if fits(&solution) => solution,
                     Some(_) => return Err(refused("an exchange of whole blocks")),
-                    None => least_volume(&line_request, &line, fits).ok_or_else(|| {
+                    None => along::least_volume(&line_request, &line, fits).ok_or_else(|| {
                         refused("an exchange along each factor without contention")
                     })?,
                 },
@@ -379,7 +348,8 @@ impl Algorithm for ProductExchange {
         &INFO
     }
 
-    /// Where all exchanges along the sides are tried.
+    /// Where all exchanges along the sides are tried: those of the least volume, and those that one algorithm
+    /// has along all sides, unless another is better in all counts.
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let grid = request.grid("a torus or mesh of two sides")?;
         let sides = grid.sides();
@@ -390,10 +360,14 @@ impl Algorithm for ProductExchange {
             return if split.is_empty() { whole.map(|()| split) } else { Ok(split) };
         }
         let mut settings = vec![Parameters::new()];
+        settings.extend(along::candidates(request, grid, 1));
         let joined = factors(grid, LONGEST).len();
         if 1 < joined && joined < grid.radix().long_dimensions().count() {
-            let most = (TOGETHER.name.to_owned(), u64::from(LONGEST).into());
-            settings.push(Parameters::from([most]));
+            let most = Parameters::from([(TOGETHER.name.to_owned(), u64::from(LONGEST).into())]);
+            let named = along::candidates(request, grid, LONGEST);
+            settings
+                .extend(named.into_iter().map(|own| own.into_iter().chain(most.clone()).collect()));
+            settings.push(most);
         }
         settings.extend(split);
         Ok(settings)

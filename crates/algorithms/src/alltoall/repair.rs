@@ -317,7 +317,8 @@ fn repairing(Origin { algorithm, parameters }: &Origin, on: &str) -> Parameters 
 fn settings(request: &Request<'_>) -> Vec<(u64, Parameters)> {
     let catalogue = Catalogue::standard();
     let mut all = Vec::new();
-    for algorithm in catalogue.iter().filter(|one| !one.info().by_demand) {
+    let ruled = |one: &&dyn Algorithm| request.search(*one, &Parameters::new()).is_none();
+    for algorithm in catalogue.iter().filter(|one| !one.info().by_demand).filter(ruled) {
         let free = request.solutions(algorithm).filter(|found| found.claims.contention_free);
         all.extend(free.map(|Solution { schedule, claims }| {
             (claims.steps, claims.bytes, repairing(&schedule.origin, "whole"))

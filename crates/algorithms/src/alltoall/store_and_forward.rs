@@ -17,20 +17,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use topocoll_schedule::{Parameters, Problem};
+use topocoll_schedule::Parameters;
 use topocoll_topology::Graph;
 
 use self::routes::Routes;
-use crate::hops::{self, Sent};
-use crate::{Algorithm, Info, NotApplicable, Parameter, Request, Solution, Values};
+use crate::hops::{self, Links, Sent};
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Search, Solution, Values};
 
 pub(crate) struct StoreAndForward;
-
-/// The route of every block is stored.
-const MOST_RANKS: u32 = 512;
-
-/// Beyond this number of ranks, settings are not priced unless asked for.
-const MOST_RANKED: u32 = 256;
 
 /// The parameter of blocks on a link.
 const LINK_BLOCKS: Parameter = Parameter::number(
@@ -88,13 +82,9 @@ fn filled(routes: &Routes, most: u32) -> Vec<Sent> {
 }
 
 /// The network of a request, if every rank has a port for each of its links.
-fn network<'r>(request: &Request<'r>) -> Result<&'r Graph, NotApplicable> {
+fn network<'r>(request: &Request<'r>) -> Result<Links<'r>, NotApplicable> {
     let graph = hops::network(request)?;
-    let Problem { ranks, ports, .. } = request.problem;
-    if ranks > MOST_RANKS {
-        return Err(NotApplicable::Ranks { rule: "at most 512 ranks", ranks });
-    }
-    let least = hops::all_ports(graph);
+    let (least, ports) = (hops::all_ports(&graph), request.problem.ports);
     if ports < least {
         return Err(NotApplicable::FewPorts { least, ports });
     }
@@ -119,10 +109,7 @@ impl Algorithm for StoreAndForward {
     /// From as few steps as the longest route has, to a small volume.
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let graph = network(request)?;
-        if request.problem.ranks > MOST_RANKED {
-            return Err(NotApplicable::Unranked { why: "more than 256 ranks take seconds" });
-        }
-        let routes = routes(graph);
+        let routes = routes(&graph);
         let mut priced: Vec<u32> =
             [0, 1, 2, 4, 8, 16].iter().map(|&spare| most_blocks(&routes, spare)).collect();
         priced.dedup();
@@ -132,13 +119,25 @@ impl Algorithm for StoreAndForward {
         Ok(priced.into_iter().map(setting).collect())
     }
 
+    /// A message of a block for each link of the longest route at least.
+    fn search(&self, request: &Request<'_>, setting: &Parameters) -> Option<Search> {
+        let graph = network(request).ok()?;
+        let ranks = graph.vertices();
+        let links = (0..ranks).map(|rank| graph.leaving(rank).len() as f64).sum::<f64>();
+        let steps = graph.diameter();
+        let least = Claims { hops_floor: steps.into(), ..Claims::new(steps.into(), 0) };
+        // Routes are found once.
+        let seconds = if setting.is_empty() { routes::seconds(ranks, links) } else { 0.0 };
+        Some(Search { seconds, least })
+    }
+
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let graph = network(request)?;
-        let routes = routes(graph);
+        let routes = routes(&graph);
         let given = values.number(LINK_BLOCKS.name, 1, u32::MAX.into())?;
         let most = given.map_or_else(|| most_blocks(&routes, 0), |most| most as u32);
         let sent = graph.plan(&[most], || filled(&routes, most));
-        let of = (graph, routes.ends());
+        let of = (&*graph, routes.ends());
         let solution = hops::solution(request, values, of, &sent, |block| routes.block(block));
         Ok(solution.with(LINK_BLOCKS.name, u64::from(most)))
     }

@@ -1,5 +1,7 @@
 use serde::Serialize;
-use topocoll::{Algorithm, Catalogue, Exchange, NotApplicable, Parameters, Price, Priced, Request};
+use topocoll::{
+    Algorithm, Budget, Catalogue, Exchange, NotApplicable, Parameters, Price, Priced, Request,
+};
 
 use super::heading::{about, assumed_by};
 use crate::args::Options;
@@ -79,7 +81,13 @@ fn entry(algorithm: &dyn Algorithm, on: Option<&Exchange<'_>>) -> Entry {
     };
     entry.priced(on.map(|exchange| {
         let (problem, machine) = (exchange.problem(), exchange.machine());
-        Request::new(problem, &*machine.topology).candidates(algorithm)?;
+        let request = Request::new(problem, &*machine.topology);
+        let candidates = request.candidates(algorithm)?;
+        let search = candidates.first().and_then(|first| request.search(algorithm, first));
+        if let Some(search) = search.filter(|search| search.seconds > Budget::default().search) {
+            let milliseconds = (search.seconds * 1e3).ceil() as u64;
+            return Err(NotApplicable::Search { milliseconds });
+        }
         exchange.cheapest(&info.name)
     }));
     entry

@@ -4,15 +4,17 @@ use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::{Catalogue, Choice, Exchange, Front, Machine, Parameters, Priced, Problem};
+use topocoll::{Budget, Catalogue, Choice, Exchange, Front, Machine, Parameters, Priced, Problem};
 use topocoll_report::names::Names;
 
 use super::heading::{about, assumed_by, title};
-use super::sweep::{asked, check_served, files, kind, partly, spaced, why, write_plot};
+use super::sweep::{
+    asked, check_served, files, kind, not_searched, partly, spaced, why, write_plot,
+};
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
-    Answer, Axes, Blocks, Bounds, Curve, Field, Head, PartlyPriced, Plot, Rejected, Stroke, blocks,
-    check_files, print, seconds, table, write_file,
+    Answer, Axes, Blocks, Bounds, Curve, Field, Head, PartlyPriced, Plot, Rejected, Stroke,
+    Unsearched, blocks, check_files, print, seconds, table, write_file,
 };
 use crate::{Outcome, args};
 
@@ -26,6 +28,7 @@ struct Report {
     bound: Bounds,
     rejected: Vec<Rejected>,
     subsets: Vec<PartlyPriced>,
+    not_searched: Vec<Unsearched>,
 }
 
 #[derive(Serialize)]
@@ -48,7 +51,9 @@ pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     check_files(&files(args))?;
     let machine = machine(&args.common.machine, options)?;
     let catalogue = catalogue(&machine, options, &args.schedule)?;
-    let exchange = exchange(&machine, options, None)?.catalogue(&catalogue);
+    let mut budget = Budget::default();
+    budget.search = args.budget.unwrap_or(budget.search);
+    let exchange = exchange(&machine, options, None)?.catalogue(&catalogue).budget(budget);
     let (machine, problem) = (exchange.machine(), exchange.problem());
     let found = exchange.front(&asked(args, &catalogue)?)?;
     check_served(args, !found.points.is_empty())?;
@@ -81,6 +86,7 @@ fn report(machine: &Machine, problem: &Problem, found: &Front) -> Report {
         bound: found.bound.into(),
         rejected: (found.rejected.iter()).map(|row| Rejected::of_kind(row, kind(false))).collect(),
         subsets: found.partly_priced.iter().map(PartlyPriced::from).collect(),
+        not_searched: found.unsearched.iter().map(Unsearched::from).collect(),
     }
 }
 
@@ -134,7 +140,7 @@ fn text(
                     blocks(found.bound.link_blocks),
                 ),
         )
-        .notes(partly(&found.partly_priced))
+        .notes(partly(&found.partly_priced) + &not_searched(&found.unsearched))
         .list("Does not apply:", why(args, exchange, &found.rejected, &[]))
 }
 

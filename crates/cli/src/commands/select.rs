@@ -18,7 +18,9 @@ use super::within::{self, Left};
 use crate::demand::sizes;
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine};
-use crate::render::{Bar, Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, print};
+use crate::render::{
+    Bar, Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, print,
+};
 use crate::{Outcome, args};
 
 /// The best choice is verified at once up to this number of ranks,
@@ -51,6 +53,7 @@ struct Report {
     split: Vec<String>,
     extremes: Vec<Extremes>,
     subsets: Vec<PartlyPriced>,
+    not_searched: Vec<Unsearched>,
     #[serde(skip_serializing_if = "Option::is_none")]
     simulated: Option<Simulated>,
 }
@@ -126,7 +129,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;
         exchange = exchange.demand(&sizes.demand)?;
     }
-    let selection = ranked(&exchange)?;
+    let selection = ranked(&exchange, args.budget)?;
     say_refused(&args.schedule, &selection.rejected);
     let mut report = report(&exchange, &selection);
     report.demand.clone_from(&args.demand);
@@ -135,7 +138,8 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     if let Some(found) = &mut report.whole
         && let Some(whole) = whole.unbroken()
     {
-        found.compare(&selection, &ranked(&self::exchange(&whole, options, None)?)?);
+        let best = ranked(&self::exchange(&whole, options, None)?, args.budget)?;
+        found.compare(&selection, &best, exchange.problem().ranks);
     }
     if let Some(model) = model {
         rank_by(model, args.budget, &exchange, &selection, &mut report)?;
@@ -151,12 +155,13 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     })
 }
 
-/// Ranks the choices, as far as memory and some seconds allow.
-pub(crate) fn ranked(exchange: &Exchange<'_>) -> Result<Selection, Error> {
+/// Ranks the choices, as far as memory and some seconds allow; `search` are those for searches, if given.
+pub(crate) fn ranked(exchange: &Exchange<'_>, search: Option<f64>) -> Result<Selection, Error> {
     let bar = Bar::new("{wide_bar} {percent} % of the candidates counted, {eta} left");
     bar.of(|&progress| {
         let mut budget = Budget::default();
         (budget.memory, budget.progress) = (memory(), progress);
+        budget.search = search.unwrap_or(budget.search);
         exchange.clone().budget(budget).select()
     })
 }
@@ -253,6 +258,7 @@ fn report(exchange: &Exchange<'_>, selection: &Selection) -> Report {
             })
             .collect(),
         subsets: selection.partly_priced.iter().map(PartlyPriced::from).collect(),
+        not_searched: selection.unsearched.iter().map(Unsearched::from).collect(),
         simulated: None,
     }
 }

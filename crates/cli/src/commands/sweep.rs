@@ -12,13 +12,13 @@ use topocoll_report::names::Names;
 
 use super::heading::{about_sizes, assumed_by, title_of};
 use super::say_refused;
-use super::within::{self, Left};
+use super::within::{self, Left, two_digits};
 use super::{front, of_operation, refused, request};
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
     Answer, Axes, Blocks, Crossover, Curve, Field, Head, PartlyPriced, Plot, Rejected, Seconds,
-    Stroke, bytes, check_files, print, seconds, table, write_file, write_picture,
+    Stroke, Unsearched, bytes, check_files, print, seconds, table, write_file, write_picture,
 };
 use crate::values::{Settings, SweptSizes};
 use crate::{Outcome, args};
@@ -40,6 +40,7 @@ struct Report {
     crossovers_with_published: Option<Vec<Crossover>>,
     rejected: Vec<Rejected>,
     subsets: Vec<PartlyPriced>,
+    not_searched: Vec<Unsearched>,
     undecided: Vec<String>,
     split: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,6 +199,7 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let catalogue = catalogue(&machine, options, &args.schedule)?;
     let mut budget = Budget::default();
     (budget.memory, budget.simulation) = (memory(), args.budget);
+    budget.search = args.budget.unwrap_or(budget.search);
     let exchange = exchange(&machine, options, None)?.catalogue(&catalogue).budget(budget);
     let sizes = block_sizes(&args.blocks, args.points)?;
     let mut found = Found {
@@ -393,6 +395,7 @@ fn report(machine: &Machine, problem: &Problem, found: &Found) -> Report {
             .map(|(lines, _)| crossovers(sweep.crossovers_with(lines))),
         rejected: schedules.chain(formulas).collect(),
         subsets: sweep.partly_priced.iter().map(PartlyPriced::from).collect(),
+        not_searched: sweep.unsearched.iter().map(Unsearched::from).collect(),
         undecided: sweep.undecided.clone(),
         split: sweep.split.clone(),
         simulated: found.simulated.as_ref().map(by_model),
@@ -580,7 +583,18 @@ fn notes(found: &Found) -> String {
     for name in &found.sweep.undecided {
         out += &format!("{name} is too large here to be priced exactly, and might be better.\n");
     }
-    out + &partly(&found.sweep.partly_priced)
+    out + &partly(&found.sweep.partly_priced) + &not_searched(&found.sweep.unsearched)
+}
+
+/// Searches that exceed the budget.
+pub(super) fn not_searched(unsearched: &[topocoll::Unsearched]) -> String {
+    let line = |one: &topocoll::Unsearched| {
+        let (name, budget) = (&one.algorithm, two_digits(one.seconds, f64::ceil));
+        format!(
+            "{name} may be faster, and searching exceeds the budget: --budget {budget}s searches.\n"
+        )
+    };
+    unsearched.iter().map(line).collect()
 }
 
 /// Settings that were not priced.

@@ -1,7 +1,7 @@
 //! What faults cost: the bounds of a machine without its faults, and its best schedule.
 
 use serde::Serialize;
-use topocoll::{Machine, Parameters, Problem, Selection, best_bounds};
+use topocoll::{Choice, Machine, Parameters, Problem, Selection, best_bounds};
 
 use topocoll_report::words::in_full;
 
@@ -48,10 +48,15 @@ impl Whole {
         Some(Self { topology, ranks: whole.ranks(), bounds, best: None })
     }
 
-    /// Compares the best schedules with faults and without them, where both are priced.
-    pub(super) fn compare(&mut self, faulty: &Selection, whole: &Selection) {
-        let [Some(faulty), Some(whole)] = [faulty, whole].map(Selection::best) else { return };
-        let time_seconds = whole.price.time.total();
+    /// Compares the best schedules with faults and without them, where both are priced. Between the same
+    /// ranks the whole machine does at least what it does with faults.
+    pub(super) fn compare(&mut self, faulty: &Selection, whole: &Selection, ranks: u32) {
+        let [Some(faulty), Some(mut whole)] = [faulty, whole].map(Selection::best) else { return };
+        let time = |choice: &Choice| choice.price.time.total();
+        if ranks == self.ranks && time(faulty) < time(whole) {
+            whole = faulty;
+        }
+        let time_seconds = time(whole);
         self.best = Some(Best {
             algorithm: whole.algorithm.clone(),
             parameters: whole.parameters.clone(),

@@ -104,7 +104,7 @@ pub(super) fn is_open(reason: &NotSimulated) -> bool {
 }
 
 /// A number rounded to two significant digits.
-fn two_digits(value: f64, round: fn(f64) -> f64) -> f64 {
+pub(super) fn two_digits(value: f64, round: fn(f64) -> f64) -> f64 {
     if value <= 0.0 {
         return 0.0;
     }

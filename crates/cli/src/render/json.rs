@@ -155,6 +155,20 @@ pub(crate) struct Crossover {
     pub(crate) parameters: Parameters,
 }
 
+/// An algorithm with searches that exceed the budget.
+#[derive(Serialize)]
+pub(crate) struct Unsearched {
+    algorithm: String,
+    budget_seconds: f64,
+}
+
+impl From<&topocoll::Unsearched> for Unsearched {
+    fn from(unsearched: &topocoll::Unsearched) -> Self {
+        let topocoll::Unsearched { algorithm, seconds, .. } = unsearched.clone();
+        Self { algorithm, budget_seconds: seconds }
+    }
+}
+
 /// An algorithm of which only some settings were priced.
 #[derive(Serialize)]
 pub(crate) struct PartlyPriced {

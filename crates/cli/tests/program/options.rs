@@ -34,6 +34,23 @@ fn the_printed_proof_is_of_the_same_exchange() {
     }
 }
 
+/// Between the same ranks a machine is no faster with failures than without.
+#[test]
+fn failures_make_no_exchange_faster() {
+    let mut random = fastrand::Rng::with_seed(53);
+    for _ in 0..16 {
+        let (a, b, torus) = (random.u32(3..=5), random.u32(3..=5), random.bool());
+        let fault = format!("{},{}+{}", random.u32(..a - 1), random.u32(..b - 1), random.u32(..2));
+        let machine = format!("{}:{a}x{b}/{fault}", if torus { "torus" } else { "mesh" });
+        let (ports, block) =
+            (random.u32(1..=4).to_string(), (1u64 << random.u32(6..=20)).to_string());
+        let arguments = ["select", &machine, "--ports", &ports, "--block", &block, "--json"];
+        let said: Value = serde_json::from_slice(&topocoll(&arguments).stdout).unwrap();
+        let ratio = said["whole"]["best"]["time_ratio"].as_f64().unwrap();
+        assert!(ratio >= 1.0 - 1e-9, "{arguments:?}: {ratio}");
+    }
+}
+
 /// Values of options that change a result; those of one option, separated by `|`, are tried one by one.
 const VALUES: [&str; 30] = [
     "--op allgather",

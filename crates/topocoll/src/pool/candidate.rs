@@ -7,9 +7,10 @@ use topocoll_schedule::{Parameters, Schedule, Step};
 use topocoll_topology::{Rank, parallel};
 
 use super::WORK_PER_SETTING;
-use crate::PartlyPriced;
+use super::search::Searches;
 use crate::exchange::agrees;
 use crate::price::{Price, Pricing};
+use crate::{PartlyPriced, Unsearched};
 
 /// The most segments for pricing all settings of an algorithm.
 const WORK_PER_ALGORITHM: u128 = 1 << 23;
@@ -89,6 +90,7 @@ fn does_the_same(one: &Schedule, other: &Schedule) -> bool {
 pub(super) struct Solved {
     pub(super) refused: Vec<Parameters>,
     pub(super) partly_priced: Option<PartlyPriced>,
+    pub(super) unsearched: Vec<Unsearched>,
     pub(super) candidates: Vec<Candidate>,
 }
 
@@ -116,6 +118,14 @@ impl Solved {
             candidates => candidates?,
         };
         settings.retain(|setting| agrees(algorithm.info(), setting, &own));
+        let mut searches = Searches::within(pricing.exchange.limits().search);
+        let mut is_first = true;
+        settings.retain(|setting| {
+            let search = fewer.search(algorithm, setting);
+            let fits =
+                search.is_none_or(|search| searches.may_or_listed(&algorithm.info().name, &search));
+            std::mem::replace(&mut is_first, false) || fits
+        });
         settings.iter_mut().for_each(|setting| setting.extend(ports.clone()));
         let solve = |setting: &Parameters| request.solve(algorithm, setting);
         let solved: Vec<_> = parallel::each(&settings).map(|setting| solve(setting).ok()).collect();
@@ -170,6 +180,6 @@ impl Solved {
             beaten: true,
             ..Candidate::new(solution, pricing.claimed(&solution.claims), pricing)
         }));
-        Ok(Self { refused, partly_priced, candidates })
+        Ok(Self { refused, partly_priced, unsearched: searches.left_out, candidates })
     }
 }

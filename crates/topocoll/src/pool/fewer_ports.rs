@@ -66,7 +66,15 @@ impl Pool<'_> {
             .map(|(place, asked)| {
                 let info = asked.algorithm.info();
                 let Ok((fewer, _)) = request.fewer_ports(info, &limit) else { return Vec::new() };
-                let settings = fewer.candidates(asked.algorithm).unwrap_or_default();
+                let may = |setting: &Parameters| {
+                    let search = fewer.search(asked.algorithm, setting);
+                    search.is_none_or(|search| self.is_worth(&search) && self.searches.may(&search))
+                };
+                if !may(&Parameters::new()) {
+                    return Vec::new();
+                }
+                let mut settings = fewer.candidates(asked.algorithm).unwrap_or_default();
+                settings.retain(may);
                 let known: Vec<_> = self.candidates.iter().filter(|c| c.asked == place).collect();
                 let solve = |setting: Parameters| {
                     let given: Parameters = setting.into_iter().chain(limit.clone()).collect();

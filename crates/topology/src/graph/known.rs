@@ -1,5 +1,6 @@
 use std::any::Any;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Capacities by kind of links, and ranks on each node.
@@ -36,9 +37,22 @@ impl<V: Copy> Known<V> {
 /// A plan and what it depends on.
 type Plan = (Vec<u32>, Arc<dyn Any + Send + Sync>);
 
-/// What algorithms have planned for a graph, the latest last.
-#[derive(Default)]
-pub(crate) struct Plans(Mutex<Vec<Plan>>);
+/// What algorithms have planned for a network, the latest last. Clones share it, and it does not tell networks
+/// apart.
+#[derive(Clone, Default)]
+pub(crate) struct Plans(Arc<Mutex<Vec<Plan>>>);
+
+impl PartialEq for Plans {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Plans {}
+
+impl Hash for Plans {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
 
 impl fmt::Debug for Plans {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,7 +66,7 @@ impl Plans {
 
     /// The plan, computed on first use and after it has been dropped. Others may be computed at the
     /// same time.
-    pub(super) fn of<V: Send + Sync + 'static>(
+    pub(crate) fn of<V: Send + Sync + 'static>(
         &self,
         key: &[u32],
         compute: impl FnOnce() -> V,

@@ -29,6 +29,13 @@ impl Network {
         &self.ends
     }
 
+    /// Estimated seconds of a search: every block on every link to a rank that needs it, and of a matching in
+    /// each step where there are fewer ports than links.
+    pub(super) fn seconds(&self) -> f64 {
+        const SECONDS_OF_BLOCK: f64 = 2e-7;
+        SECONDS_OF_BLOCK * self.into.len() as f64 * self.ends.len() as f64
+    }
+
     /// Messages that a rank may receive in a step.
     fn receives(&self, rank: usize) -> usize {
         self.into[rank].len().min(self.ports)

@@ -16,6 +16,9 @@ const NONE: u32 = u32::MAX;
 /// Entries of [`Search::costs`] that one search computes, and more for the cube of the ranks.
 const WORK: u64 = 1 << 28;
 const WORK_OF_RANKS: u64 = 1 << 6;
+/// Entries of it without any success, and as many times those up to the last success, at most.
+const PATIENCE: u64 = 1 << 26;
+const PATIENCE_OF_WORK: u64 = 8;
 /// The work of an insertion besides its costs, and more for each message on a link.
 const WORK_OF_INSERTION: u64 = 1 << 12;
 const WORK_OF_MESSAGES: u64 = 1 << 9;
@@ -43,9 +46,23 @@ struct Search<'n> {
     /// By place and step, the least weight that a message displaces up to there.
     costs: Vec<u16>,
     random: fastrand::Rng,
-    /// Places of `costs` that may still be computed, and as how many of them an insertion counts.
+    /// Places of `costs` that may be computed in all, before the next success, and that are computed; and as how
+    /// many of them an insertion counts.
+    most_work: u64,
     work: u64,
+    done: u64,
     work_of_insertion: u64,
+}
+
+/// The most work of one search.
+fn most_work(ranks: u32) -> u64 {
+    WORK + WORK_OF_RANKS * u64::from(ranks).pow(3)
+}
+
+/// Estimated seconds of one search.
+pub(super) fn seconds(ranks: u32) -> f64 {
+    const SECONDS_OF_WORK: f64 = 4e-10;
+    SECONDS_OF_WORK * most_work(ranks) as f64
 }
 
 /// Removes steps of an assignment, then lowers the messages on links of each step. An assignment
@@ -57,6 +74,7 @@ pub(super) fn improve(network: &Network, link_messages: u32, first: Assignment) 
     {
         while search.now.steps > least && search.close_step() {
             best.clone_from(&search.now);
+            search.be_patient();
         }
     }
     if link_messages > 1
@@ -66,6 +84,7 @@ pub(super) fn improve(network: &Network, link_messages: u32, first: Assignment) 
         let least = network.least_volume().ceil() as u32;
         while search.limits.iter().sum::<u32>() > least && search.lower_limit() {
             best.clone_from(&search.now);
+            search.be_patient();
         }
     }
     best
@@ -97,13 +116,21 @@ impl<'n> Search<'n> {
             onward: Onward::default(),
             costs: Vec::new(),
             random: fastrand::Rng::with_seed(0),
-            work: WORK + WORK_OF_RANKS * (ranks as u64).pow(3),
+            most_work: most_work(ranks as u32),
+            work: PATIENCE.min(most_work(ranks as u32)),
+            done: 0,
             work_of_insertion: WORK_OF_INSERTION + WORK_OF_MESSAGES * u64::from(link_messages),
         };
         for message in network.messages() {
             search.place(message, now.step[message]);
         }
         Some(search)
+    }
+
+    /// After a success, searches for the next one.
+    fn be_patient(&mut self) {
+        self.work =
+            (PATIENCE_OF_WORK * self.done).clamp(PATIENCE.min(self.most_work), self.most_work);
     }
 
     /// The bundles and ports of a message.
@@ -256,10 +283,10 @@ impl<'n> Search<'n> {
         self.onward.find(self.network, message, self.random.usize(..1 << 16));
         let places = self.onward.places();
         let work = (steps * (self.onward.hops.len() + places)) as u64 + self.work_of_insertion;
-        if self.work < work {
+        if self.work < self.done + work {
             return false;
         }
-        self.work -= work;
+        self.done += work;
         self.costs.clear();
         self.costs.resize(places * steps, u16::MAX);
         let ports = self.network.ports_of(message);

@@ -36,7 +36,8 @@ use smallvec::{SmallVec, smallvec};
 use topocoll_schedule::{Problem, Step};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
-use super::{ALONG, LONGEST, least_volume};
+use super::along::least_volume;
+use super::{ALONG, LONGEST};
 use crate::factor::offset_moves::{
     Hops, Move, Multiples, OffsetMoves, OffsetSet, Residues, read_table,
 };

@@ -11,8 +11,18 @@ use crate::hops::{ends, entering};
 /// How often each block gets another route.
 const ROUNDS: usize = 6;
 
+/// Groups of the blocks to one rank, or fewer.
+const GROUPS: u32 = 8;
+
 /// A link of the mean load is this much longer than one without blocks, in 1024ths of it.
 const STEEPNESS: u64 = 256;
+
+/// Estimated seconds of finding all routes, and of filling steps with their blocks.
+pub(super) fn seconds(ranks: u32, links: f64) -> f64 {
+    const SECONDS_OF_LINK: f64 = 5e-8;
+    let searches = ROUNDS as f64 * f64::from(ranks) * f64::from(ranks.min(GROUPS));
+    SECONDS_OF_LINK * searches * links
+}
 
 /// The links of every block to another rank, source by source.
 pub(super) struct Routes {
@@ -31,7 +41,7 @@ impl Routes {
         let entering = entering(&ends, graph.vertices());
         let mut routes = vec![Vec::new(); ranks * ranks];
         let mut loads = vec![0u64; ends.len()];
-        let group = (ranks / 8).max(8);
+        let group = (ranks / GROUPS as usize).max(8);
         for round in 0..ROUNDS {
             for place in 0..ranks {
                 // Ranks far from each other one after the other, in another order each round.

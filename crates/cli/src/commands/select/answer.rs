@@ -10,7 +10,7 @@ use topocoll_report::names::{EQUAL, Names, Row, SHOWN};
 use super::{Report, Simulated, in_full, reason};
 use crate::args;
 use crate::commands::heading::{about_demand, assumed_by};
-use crate::commands::sweep::by_size;
+use crate::commands::sweep::{by_size, not_searched};
 use crate::commands::within::{about, heading, is_open};
 use crate::commands::{command_line, of_operation, plural, refused};
 use crate::demand::Named;
@@ -446,6 +446,7 @@ impl Told<'_> {
                 partly.settings, partly.algorithm, partly.priced
             );
         }
+        out += &not_searched(&self.selection.unsearched);
         if self.args.all && self.narrow() {
             out += "Terms of each time: 100 columns have room for them, or --json.\n";
         }

@@ -1,0 +1,161 @@
+//! The exchanges along lines that a product tries.
+
+use topocoll_schedule::Parameters;
+use topocoll_topology::{Grid, Topology};
+
+use super::{ALONG, INFO, factors, fits, line, problem};
+use crate::{ALGORITHMS, Algorithm, Claims, NotApplicable, Request, Solution};
+
+/// The exchanges that are tried along a line, with their settings.
+fn tried(line: &Request<'_>) -> Vec<(&'static dyn Algorithm, Vec<Parameters>)> {
+    let known =
+        ALGORITHMS.iter().filter(|one| !one.info().by_demand && one.info().name != INFO.name);
+    let settings = |&one: &&'static dyn Algorithm| {
+        let settings = match line.search(one, &Parameters::new()) {
+            Some(_) => vec![Parameters::new()],
+            None => match line.candidates(one) {
+                Err(NotApplicable::Unranked { .. }) => vec![Parameters::new()],
+                settings => settings.unwrap_or_default(),
+            },
+        };
+        (one, settings)
+    };
+    known.map(settings).collect()
+}
+
+/// What an exchange without contention costs, the volume first; else `None`.
+fn cost(claims: &Claims) -> Option<(u128, u64, u128)> {
+    let Claims { steps, bytes, copied_bytes, contention_free, .. } = *claims;
+    contention_free.then_some((bytes, steps, copied_bytes.unwrap_or(u128::MAX)))
+}
+
+/// Of all exchanges along a line without contention that fit one of the least volume, and of these one
+/// with the fewest steps.
+pub(super) fn least_volume(
+    line: &Request<'_>,
+    grid: &Grid,
+    fits: impl Fn(&Solution) -> bool,
+) -> Option<Solution> {
+    let bound = line.bytes(least_blocks(grid, line.problem.ports));
+    let mut best: Option<((u128, u64, u128), Solution)> = None;
+    for (one, settings) in tried(line) {
+        let is_least = |((bytes, _, copied), _): &(_, _)| *bytes <= bound && *copied == 0;
+        // A search finds nothing better than the bound.
+        if line.search(one, &Parameters::new()).is_some() && best.as_ref().is_some_and(is_least) {
+            continue;
+        }
+        for solution in settings.iter().filter_map(|own| line.solve(one, own).ok()) {
+            let Some(cost) = cost(&solution.claims) else { continue };
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) && fits(&solution) {
+                best = Some((cost, solution));
+            }
+        }
+    }
+    best.map(|(_, solution)| solution)
+}
+
+/// A bound on the blocks of an exchange along a line: those that a rank sends, and those that cross
+/// the middle of a side.
+fn least_blocks(grid: &Grid, ports: u32) -> u32 {
+    let ranks = grid.ranks();
+    let across = |u: usize| {
+        let lines = ranks / grid.sides()[u];
+        let below = lines * (grid.sides()[u] / 2);
+        (below * (ranks - below)).div_ceil(lines * if grid.wrap()[u] { 2 } else { 1 })
+    };
+    let across = grid.radix().long_dimensions().map(across).max().unwrap_or(0);
+    (ranks - 1).div_ceil(ports).max(across)
+}
+
+/// Counts of exchanges along all lines: steps, volume, hops and copies. Those that are not known are none at
+/// the least and unlimited at the most.
+#[derive(Clone, Copy)]
+struct Counts {
+    least: [u128; 4],
+    most: [u128; 4],
+}
+
+impl Counts {
+    const NONE: Self = Self { least: [0; 4], most: [0; 4] };
+
+    /// The same and those of some equal lines.
+    fn and(self, claims: &Claims, lines: u128) -> Self {
+        let Claims { steps, bytes, hops, copied_bytes, link_bytes_floor, hops_floor, .. } = *claims;
+        let least = [
+            steps.into(),
+            bytes.max(link_bytes_floor),
+            hops.unwrap_or(hops_floor),
+            copied_bytes.unwrap_or(0),
+        ];
+        let most = match hops.filter(|_| claims.contention_free) {
+            Some(hops) => [steps.into(), bytes, hops, copied_bytes.unwrap_or(u128::MAX)],
+            None => [u128::MAX; 4],
+        };
+        let sum = |all: [u128; 4], own: [u128; 4]| {
+            std::array::from_fn(|i| all[i].saturating_add(own[i].saturating_mul(lines)))
+        };
+        Self { least: sum(self.least, least), most: sum(self.most, most) }
+    }
+
+    /// Whether the other counts are no less.
+    fn beats(&self, other: &Self) -> bool {
+        self.most.iter().zip(&other.least).all(|(most, least)| most <= least)
+    }
+}
+
+/// The settings that name one exchange along all factors, of dimensions with at most `together` ranks, and
+/// that neither the default nor another of them beats.
+pub(super) fn candidates(request: &Request<'_>, grid: &Grid, together: u32) -> Vec<Parameters> {
+    let parts = factors(grid, together);
+    if parts.len() < 2 {
+        return Vec::new();
+    }
+    let mut lines: Vec<(Grid, u128)> = Vec::new();
+    for dimensions in &parts {
+        let line = line(grid, dimensions);
+        match lines.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, number)) => *number += 1,
+            None => lines.push((line, 1)),
+        }
+    }
+    let problems = lines.iter().map(|(line, _)| problem(request, grid, line));
+    let Some(problems) = problems.collect::<Option<Vec<_>>>() else { return Vec::new() };
+    let requests: Vec<Request<'_>> = (problems.iter().zip(&lines))
+        .map(|(problem, (line, _))| Request::new(problem, line))
+        .collect();
+    let mut default: Vec<Option<Claims>> = vec![None; lines.len()];
+    let mut found: Vec<(Counts, Parameters)> = Vec::new();
+    let tried: Vec<_> = requests.iter().map(tried).collect();
+    for (place, (one, _)) in tried[0].iter().enumerate() {
+        let mut settings: Vec<_> = tried.iter().flat_map(|tried| tried[place].1.clone()).collect();
+        settings.sort_unstable();
+        settings.dedup();
+        for own in settings {
+            let mut all = Some(Counts::NONE);
+            for ((line, (_, number)), default) in requests.iter().zip(&lines).zip(&mut default) {
+                let solution = line.solve(*one, &own).ok().filter(fits);
+                let claims = solution.map(|solution| solution.claims);
+                all = all.zip(claims).map(|(all, claims)| all.and(&claims, *number));
+                if let Some(own) = claims.as_ref().and_then(cost)
+                    && default.as_ref().and_then(cost).is_none_or(|known| own < known)
+                {
+                    *default = claims;
+                }
+            }
+            found.extend(all.map(|counts| (counts, ALONG.naming(&one.info().name, &own))));
+        }
+    }
+    let default =
+        default.iter().zip(&lines).try_fold(Counts::NONE, |all, (claims, (_, number))| {
+            claims.as_ref().map(|claims| all.and(claims, *number))
+        });
+    let beaten = |place: usize| {
+        let own = &found[place].0;
+        let others = found.iter().enumerate().filter(|&(other, _)| other != place);
+        let by_other = |(other, (counts, _)): (usize, &(Counts, _))| {
+            counts.beats(own) && (other < place || !own.beats(counts))
+        };
+        default.is_some_and(|default| default.beats(own)) || others.into_iter().any(by_other)
+    };
+    (0..found.len()).filter(|&place| !beaten(place)).map(|place| found[place].1.clone()).collect()
+}

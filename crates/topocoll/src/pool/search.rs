@@ -1,0 +1,95 @@
+//! Candidates that are searched for, where a search may find a faster schedule within the budget.
+
+use topocoll_algorithms::{Algorithm, NotApplicable, Search};
+use topocoll_schedule::Parameters;
+
+use super::candidate::Candidate;
+use super::{Asked, Pool, WORK_PER_SETTING};
+use crate::envelope::{bends, envelope, promise};
+use crate::{Rejected, Unsearched};
+
+/// A search is run if it may find a schedule that takes less than this share of the best time.
+const WORTH: f64 = 0.98;
+
+/// The searches that may be run.
+pub(super) struct Searches {
+    /// The most seconds of one.
+    most: f64,
+    pub(super) left_out: Vec<Unsearched>,
+}
+
+impl Searches {
+    pub(super) fn within(seconds: f64) -> Self {
+        Self { most: seconds, left_out: Vec::new() }
+    }
+
+    /// Whether a search is within the budget.
+    pub(super) fn may(&self, search: &Search) -> bool {
+        search.seconds <= self.most
+    }
+
+    /// The same; if it is not, it is listed.
+    pub(super) fn may_or_listed(&mut self, name: &str, search: &Search) -> bool {
+        if self.may(search) {
+            return true;
+        }
+        let seconds = search.seconds;
+        match self.left_out.iter_mut().find(|one| one.algorithm == name) {
+            Some(known) => known.seconds = known.seconds.max(seconds),
+            None => self.left_out.push(Unsearched { algorithm: name.to_owned(), seconds }),
+        }
+        false
+    }
+
+    /// The reason that an algorithm is left out.
+    fn reason(&self, name: &str) -> NotApplicable {
+        match self.left_out.iter().find(|one| one.algorithm == name) {
+            Some(one) => NotApplicable::Search { milliseconds: (one.seconds * 1e3).ceil() as u64 },
+            None => NotApplicable::Slower,
+        }
+    }
+}
+
+impl<'x> Pool<'x> {
+    /// Searches for those schedules of an algorithm that may be faster than the best at some block size, as
+    /// far as the budget goes.
+    pub(super) fn search(&mut self, algorithm: &'x dyn Algorithm, first: &Search) {
+        let (name, request) = (&*algorithm.info().name, self.exchange().request());
+        let before = self.candidates.len();
+        let mut settings = Vec::new();
+        if self.is_worth(first) && self.searches.may_or_listed(name, first) {
+            match request.candidates(algorithm) {
+                Ok(candidates) => settings = candidates,
+                Err(reason) => return self.rejected.push(Rejected::new(name, &reason)),
+            }
+        }
+        for setting in settings {
+            let own = request.search(algorithm, &setting);
+            if own.is_some_and(|own| self.is_worth(&own) && self.searches.may_or_listed(name, &own))
+                && let Ok(solution) = request.solve(algorithm, &setting)
+            {
+                let price = self.pricing.price(&solution, WORK_PER_SETTING);
+                let asked = self.asked.len();
+                let new = Candidate::new(&solution, price, &self.pricing);
+                self.candidates.push(Candidate { asked, ..new });
+                self.decide();
+            }
+        }
+        if self.candidates.len() == before {
+            let reason = self.searches.reason(name);
+            return self.rejected.push(Rejected::new(name, &reason));
+        }
+        let (given, refused) = (Parameters::new(), Vec::new());
+        self.asked.push(Asked { algorithm, given, refused, partly_priced: None });
+    }
+
+    /// Whether a search may find a schedule that is faster by more than a little than the best at some block
+    /// size.
+    pub(super) fn is_worth(&self, search: &Search) -> bool {
+        let (lines, _) = self.lines();
+        let lowest = envelope(&lines);
+        let floor = self.pricing.at_least(&search.least).line(self.reference());
+        let promise = promise(floor, &lines, &lowest, &bends(&lowest));
+        lines.is_empty() || promise.is_some_and(|share| share < WORTH)
+    }
+}

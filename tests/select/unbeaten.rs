@@ -1,0 +1,121 @@
+//! No algorithm, asked for by name, is faster than the answer.
+
+use common::{algorithms, exchange, reach, select, with_ports};
+use rayon::prelude::*;
+use topocoll::{Collective, Exchange, Machine, Parameters, Problem, Request, Selection, machine};
+
+/// What a search may save that is not worth it.
+const NOT_WORTH: f64 = 0.02;
+/// Rounding.
+const ROUNDED: f64 = 1e-9;
+
+fn time(selection: &Selection) -> f64 {
+    selection.best().unwrap().price.time.total()
+}
+
+fn on(machine: &Machine, operation: Collective, block_bytes: u64) -> Selection {
+    let problem = Problem::new(operation, machine.ranks(), machine.ports, block_bytes).unwrap();
+    select(machine, &problem)
+}
+
+/// The fastest of all settings of all algorithms, each by name, with what it may save: less is left out where
+/// it is searched for.
+fn fastest(exchange: &Exchange<'_>, answer: f64) -> Option<(f64, String)> {
+    let request = Request::new(exchange.problem(), &*exchange.machine().topology);
+    let mut named: Vec<(&str, Parameters, f64)> = Vec::new();
+    for algorithm in algorithms().filter(|one| !one.info().by_demand) {
+        let name = &*algorithm.info().name;
+        let save = match request.search(algorithm, &Parameters::new()) {
+            Some(_) => NOT_WORTH,
+            None => ROUNDED,
+        };
+        let settings = request.candidates(algorithm).unwrap_or_default();
+        named.extend([Parameters::new()].into_iter().chain(settings).map(|own| (name, own, save)));
+        if name != "product" {
+            let along = Parameters::from([("along".to_owned(), name.into())]);
+            named.push(("product", along, save));
+        }
+    }
+    let slow = named.into_par_iter().filter_map(|(name, own, save)| {
+        let choice = exchange.priced(name, &own).ok()??;
+        let time = choice.price.time.total();
+        (time < answer * (1.0 - save)).then(|| (time / answer, format!("{name} {own:?}")))
+    });
+    slow.min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// A machine of at most that many ranks: a grid in 6 cases of 10.
+fn drawn(random: &mut fastrand::Rng, most: u32) -> String {
+    let mut sides = |most: u32, separator: &str| {
+        let (mut left, mut sides) = (most, Vec::new());
+        while sides.len() < 3 && left >= 2 && (sides.is_empty() || random.bool()) {
+            let side = random.u32(2..=left.min(if sides.is_empty() { 8 } else { 6 }));
+            left /= side;
+            sides.push(side.to_string());
+        }
+        random.shuffle(&mut sides);
+        sides.join(separator)
+    };
+    let grid = sides(most, "x");
+    let half = sides(most / 2, "x");
+    match random.u32(0..20) {
+        0..6 => format!("torus:{grid}"),
+        6..11 => format!("mesh:{grid}"),
+        11 => format!("hypercube:{}", random.u32(1..=most.ilog2())),
+        12 => format!("hyperx:{grid}"),
+        13 => format!("twisted-torus:2x{}", random.u32(2..=most / 2)),
+        14 => format!("cluster:{}*{}", random.u32(2..=most / 4), random.u32(2..=4)),
+        15 => format!("{}:{half}*2", if random.bool() { "torus" } else { "mesh" }),
+        16 => format!("full:{}", random.u32(2..=most)),
+        17 => format!("dragonfly:1,2,{}", random.u32(1..=most / 12)),
+        // One that fails leaves the others connected.
+        18 => format!("torus:{0}x{1}/0,0+0", random.u32(3..=most / 4), random.u32(3..=4)),
+        _ => format!("mesh:{0}x{1}/0,0", random.u32(2..=most / 4), random.u32(2..=4)),
+    }
+}
+
+fn check(seed: u64, most: u32) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let text = drawn(&mut random, most);
+    let mut machine = machine(&text).unwrap();
+    if machine.ranks() < 2 {
+        return;
+    }
+    let all = machine.ranks() - 1;
+    let ports = [1, 2, 3, 4, 6, all][random.usize(0..6)].min(all);
+    machine.set_ports(ports);
+    let operation =
+        if random.u32(0..4) == 0 { Collective::AllGather } else { Collective::AllToAll };
+    let block_bytes = 1 << random.u32(6..=20);
+    let problem = Problem::new(operation, machine.ranks(), machine.ports, block_bytes).unwrap();
+    let answer = time(&select(&machine, &problem));
+    if let Some((ratio, faster)) = fastest(&exchange(&machine, &problem), answer) {
+        panic!("{text} {operation:?} {ports} ports {block_bytes} B: {faster} takes {ratio} times");
+    }
+}
+
+#[test]
+fn no_algorithm_by_name_is_faster_than_the_answer() {
+    let (cases, most) = reach((60, 24), (120, 128));
+    (0..cases).into_par_iter().for_each(|seed| check(seed, most));
+}
+
+#[test]
+fn searches_win_on_whole_grids() {
+    const CASES: [(&str, u32, f64); 8] = [
+        ("torus:4x4x4", 1, 66.13e-3),
+        ("torus:4x4x4", 2, 36.74e-3),
+        ("torus:2x4", 2, 4.20e-3),
+        ("torus:4", 2, 2.099e-3),
+        ("torus:2x4x4", 1, 32.54e-3),
+        ("torus:4x4", 1, 15.75e-3),
+        ("torus:2x4", 1, 7.35e-3),
+        ("torus:6", 1, 5.25e-3),
+    ];
+    for (text, ports, seconds) in CASES {
+        let found = time(&on(&with_ports(text, ports), Collective::AllToAll, 1 << 20));
+        assert!(found <= seconds * 1.0005, "{text} {ports}: {found}");
+    }
+    let found = time(&on(&with_ports("mesh:3x3", 2), Collective::AllGather, 1 << 20));
+    assert!(found <= 5.2485e-3, "{found}");
+}
