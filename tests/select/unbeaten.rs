@@ -29,7 +29,8 @@ fn fastest(exchange: &Exchange<'_>, answer: f64) -> Option<(f64, String)> {
             Some(_) => NOT_WORTH,
             None => ROUNDED,
         };
-        let settings = request.candidates(algorithm).unwrap_or_default();
+        // Some are priced only where they are named: with few ports direct-offsets leaves links unused.
+        let Ok(settings) = request.candidates(algorithm) else { continue };
         named.extend([Parameters::new()].into_iter().chain(settings).map(|own| (name, own, save)));
         if name != "product" {
             let along = Parameters::from([("along".to_owned(), name.into())]);
@@ -63,7 +64,7 @@ fn drawn(random: &mut fastrand::Rng, most: u32) -> String {
         6..11 => format!("mesh:{grid}"),
         11 => format!("hypercube:{}", random.u32(1..=most.ilog2())),
         12 => format!("hyperx:{grid}"),
-        13 => format!("twisted-torus:2x{}", random.u32(2..=most / 2)),
+        13 => format!("twisted-torus:2x{}", random.u32(3..=most / 2)),
         14 => format!("cluster:{}*{}", random.u32(2..=most / 4), random.u32(2..=4)),
         15 => format!("{}:{half}*2", if random.bool() { "torus" } else { "mesh" }),
         16 => format!("full:{}", random.u32(2..=most)),
@@ -96,7 +97,7 @@ fn check(seed: u64, most: u32) {
 
 #[test]
 fn no_algorithm_by_name_is_faster_than_the_answer() {
-    let (cases, most) = reach((60, 24), (120, 128));
+    let (cases, most) = reach((300, 24), (120, 128));
     (0..cases).into_par_iter().for_each(|seed| check(seed, most));
 }
 
