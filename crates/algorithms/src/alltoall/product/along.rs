@@ -87,10 +87,9 @@ impl Counts {
             hops.unwrap_or(hops_floor),
             copied_bytes.unwrap_or(0),
         ];
-        let most = match hops.filter(|_| claims.contention_free) {
-            Some(hops) => [steps.into(), bytes, hops, copied_bytes.unwrap_or(u128::MAX)],
-            None => [u128::MAX; 4],
-        };
+        let [hops, copies] = [hops, copied_bytes].map(|known| known.unwrap_or(u128::MAX));
+        let most = [steps.into(), bytes, hops, copies];
+        let most = if claims.contention_free { most } else { [u128::MAX; 4] };
         let sum = |all: [u128; 4], own: [u128; 4]| {
             std::array::from_fn(|i| all[i].saturating_add(own[i].saturating_mul(lines)))
         };
