@@ -154,6 +154,9 @@ pub(crate) fn finish() {
 }
 
 fn replay(batch: &[Written]) {
+    if batch.is_empty() {
+        return;
+    }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/replay.py");
     let files = batch.iter().map(|(file, ..)| file.path());
     let output = (Command::new("python3").arg(script).args(files).output())
