@@ -156,14 +156,22 @@ impl PlannedSizes {
     /// Checks that every rank can plan for itself, whatever the sizes are.
     ///
     /// # Errors
-    /// As [`of_rank`](Self::of_rank), of the first rank that cannot.
+    /// As [`check_plan`](Self::check_plan), of the first rank that cannot.
     pub fn check_schedule(schedule: &Schedule) -> Result<(), PlanError> {
+        let classes = schedule.rule().classes();
+        classes
+            .representatives()
+            .try_for_each(|rank| Self::check_plan(&Arc::new(Plan::new(schedule, rank)?)))
+    }
+
+    /// Checks that a rank can plan for itself, whatever the sizes are.
+    ///
+    /// # Errors
+    /// As [`of_rank`](Self::of_rank).
+    pub fn check_plan(plan: &Arc<Plan>) -> Result<(), PlanError> {
         let ones = |blocks: u32| vec![1; blocks as usize];
-        schedule.rule().classes().representatives().try_for_each(|rank| {
-            let plan = Arc::new(Plan::new(schedule, rank)?);
-            let (row, column) = (ones(plan.input_blocks()), ones(schedule.problem.ranks));
-            Self::of_rank(&plan, &row, &column).map(|_| ())
-        })
+        let (row, column) = (ones(plan.input_blocks()), ones(plan.problem.ranks));
+        Self::of_rank(plan, &row, &column).map(|_| ())
     }
 
     /// Bytes that sizes and places take beside a plan, whatever the sizes are.

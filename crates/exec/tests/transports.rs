@@ -242,8 +242,8 @@ fn faults_name_rank_step_and_peer_and_never_hang() {
     assert!(start.elapsed() < LONG);
 }
 
-/// A rank that fails and goes on: nobody waits for it, nobody takes its messages for those of another
-/// exchange, and the next exchanges are whole.
+/// A rank fails and goes on. The others do not wait for it, its messages are not mixed up with those of
+/// another exchange, and the next exchanges are whole.
 #[test]
 fn after_a_failure_all_ranks_go_on() {
     let start = Instant::now();

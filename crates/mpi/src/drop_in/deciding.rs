@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use topocoll::exec::Endpoint;
+use topocoll::exec::{Endpoint, PlannedSizes};
 
 use super::attribute::locked;
 use super::communicator::{Exchange, UNDECIDED};
@@ -15,7 +15,6 @@ use super::process::{learned, once, say, settings, world};
 use super::report;
 use super::settings::{Tune, Wish};
 use super::trial::{Kept, News, Trial, Turn};
-use super::vector::serves;
 use crate::failed::Failed;
 use crate::symbols as mpi;
 use crate::window::Window;
@@ -192,7 +191,7 @@ impl Decides for Deciding<'_> {
             let rank = place.map_or(self.rank, |place| place as u32);
             let plan = Arc::new(ours.plan(operation, sizes.bytes(), rank)?);
             if vector {
-                serves(&plan)?;
+                PlannedSizes::check_plan(&plan)?;
             }
             Ok(Exchange { endpoint: Endpoint::new(plan, 0u64), order: ours.order, window })
         });

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use topocoll::exec::Plan;
+use topocoll::exec::{Plan, PlannedSizes};
 use topocoll::tune::unaware;
 use topocoll::{
     Budget, Choice, Collective, Error, Exchange, Machine, Parameters, Ports, Problem, Rank,
@@ -14,7 +14,7 @@ use topocoll::{
 use super::library::Library;
 use super::place::Place;
 use super::settings::Wish;
-use super::vector::{Sizes, serves};
+use super::vector::Sizes;
 
 /// The subject of one decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -178,7 +178,7 @@ fn fastest(
         let ours = Ours::new(place, &schedule);
         let plan = ours.plan(operation, block_bytes, 0)?;
         if subject.vector {
-            serves(&Arc::new(plan))?;
+            PlannedSizes::check_plan(&Arc::new(plan))?;
         }
         Ok(ours)
     };
@@ -267,7 +267,7 @@ impl Ours {
         let plan = self.plan(subject.operation, subject.sizes.bytes(), 0);
         let plan = plan.map_err(|error| error.to_string())?;
         if subject.vector {
-            serves(&Arc::new(plan)).map_err(|error| error.to_string())?;
+            PlannedSizes::check_plan(&Arc::new(plan)).map_err(|error| error.to_string())?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::symbols as mpi;
 use topocoll::Collective;
-use topocoll::exec::{Endpoint, Plan, PlannedSizes, RawBuffers};
+use topocoll::exec::{Endpoint, PlannedSizes, RawBuffers};
 
 use super::blocks::{Blocks, Placed};
 use super::communicator::{Exchange, keeps_input, rank_of};
@@ -184,16 +184,6 @@ fn offsets(sizes: &[u64]) -> Vec<u64> {
     sizes.iter().scan(0, begin).collect()
 }
 
-/// Whether a schedule is applicable to blocks of several sizes.
-///
-/// # Errors
-/// Why not.
-pub(crate) fn serves(plan: &Arc<Plan>) -> Result<(), topocoll::Error> {
-    let ones = |blocks: u32| vec![1; blocks as usize];
-    PlannedSizes::of_rank(plan, &ones(plan.input_blocks()), &ones(plan.problem().ranks))?;
-    Ok(())
-}
-
 /// Exchanges blocks by a planned exchange, whose plan is applicable. `send` is `None` in place.
 ///
 /// # Errors
@@ -253,6 +243,8 @@ pub(crate) unsafe fn exchange_vector(
 
 #[cfg(test)]
 mod tests {
+    use topocoll::exec::Plan;
+
     use super::*;
 
     #[test]
@@ -287,7 +279,7 @@ mod tests {
                 .unwrap();
             let served = (0..ranks).all(|rank| {
                 let plan = Plan::new(&schedule, topocoll::Rank(rank)).unwrap();
-                serves(&Arc::new(plan)).is_ok()
+                PlannedSizes::check_plan(&Arc::new(plan)).is_ok()
             });
             assert_eq!(served, expected, "{name}");
         }

@@ -67,8 +67,8 @@ fn least_blocks(grid: &Grid, ports: u32) -> u32 {
     (ranks - 1).div_ceil(ports).max(across)
 }
 
-/// Counts of exchanges along all lines: steps, volume, hops and copies. Those that are not known are none at
-/// the least and unlimited at the most.
+/// Counts of exchanges along all lines: steps, volume, hops and copies. An unknown count is 0 in `least`, and
+/// unlimited in `most`.
 #[derive(Clone, Copy)]
 struct Counts {
     least: [u128; 4],
