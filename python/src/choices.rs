@@ -5,6 +5,7 @@ use std::sync::Arc;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use topocoll::contention::Sync;
 use topocoll::{
     Algorithm, BestBounds, Budget, Catalogue, Choice, Collective, Demand, Error, Exchange, Fastest,
     GivenSchedule, Origin, Parameters, Problem, Rejected, Selection, Sweep, check_demand_work,
@@ -103,18 +104,19 @@ impl Request {
     fn select<'py>(
         &self,
         py: Python<'py>,
+        barrier: bool,
         tick: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let sync = if barrier { Sync::Barrier } else { Sync::Free };
         if self.demand.is_some() {
             check_demand_work(&self.problem).map_err(|e| refused(format!("demand: {e}")))?;
         }
         let request = self.clone();
-        #[expect(clippy::redundant_closure_for_method_calls, reason = "for all lifetimes")]
         let found = watched(py, tick, move |watch| {
             watch.progress(|progress| {
                 let mut budget = Budget::default();
                 budget.progress = progress;
-                request.exchange(budget, |exchange| exchange.select())
+                request.exchange(budget, |exchange| exchange.clone().sync(sync).select())
             })
         })?;
         selection(py, &found)
@@ -160,12 +162,14 @@ fn selection<'py>(py: Python<'py>, found: &Selection) -> PyResult<Bound<'py, PyD
     let out = PyDict::new(py);
     // The names of the program's text.
     let catalogue = Catalogue::standard();
-    let timed = found.choices.iter().map(|choice| (choice, choice.price.time.total()));
+    let timed = found.choices.iter().map(|choice| (choice, choice.ranked_seconds()));
     let rows = Row::all(timed).into_iter().take(SHOWN).collect::<Vec<_>>();
     let names = Names::of_rows(&catalogue, found, &rows, []);
     let choices = found.choices.iter().map(|choice| entry(py, choice, names.of(choice)));
     out.set_item("choices", choices.collect::<PyResult<Vec<_>>>()?)?;
     out.set_item("undecided", found.undecided().len())?;
+    out.set_item("free_running_model", found.without_barriers.as_ref().map(|one| one.model))?;
+    out.set_item("all_at_once", found.all_at_once)?;
     out.set_item("rejected", rejected(&found.rejected))?;
     out.set_item("bound", bound(py, &found.bound)?)?;
     // A setting that splits blocks may not accept this size.
@@ -186,6 +190,8 @@ fn entry<'py>(py: Python<'py>, choice: &Choice, named: String) -> PyResult<Bound
     out.set_item("algorithm", &choice.algorithm)?;
     out.set_item("parameters", dictionary(py, &choice.parameters)?)?;
     out.set_item("time", price.time.total())?;
+    out.set_item("free_running", choice.free_running.map(|run| run.seconds))?;
+    out.set_item("ranked", choice.ranked_seconds())?;
     out.set_item("startup", price.time.startup)?;
     out.set_item("transmission", price.time.transmission)?;
     out.set_item("propagation", price.time.propagation)?;

@@ -33,7 +33,12 @@ class Choice:
     algorithm : str
     parameters : dict
     time : float
-        Predicted seconds: the sum of ``startup``, ``transmission``, ``propagation``, ``rearrangement`` and ``barrier``.
+        Predicted seconds, with ranks in step: the sum of ``startup``, ``transmission``, ``propagation``,
+        ``rearrangement`` and ``barrier``.
+    free_running : float or None
+        Simulated seconds without barriers between steps; infinite in a deadlock, None where it was not simulated.
+    ranked : float
+        The larger of both, by which choices are ordered.
     steps : int
         Steps in which a message moves.
     blocks, link_blocks : float
@@ -54,6 +59,8 @@ class Choice:
     algorithm: str
     parameters: dict[str, int | str]
     time: float
+    free_running: float | None
+    ranked: float
     startup: float
     transmission: float
     propagation: float
@@ -92,8 +99,12 @@ class Selection(Value):
         Algorithms that do not apply, and the reasons.
     bound : dict
         Lower bounds: ``time`` in seconds, ``steps``, ``blocks`` and ``link_blocks``.
+    free_running_model : str or None
+        The contention model of the simulated times, if choices were simulated.
+    all_at_once : float or None
+        Seconds of all messages posted at once over all ports, by the fluid model, if simulated.
     crossovers : list of tuple
-        From which block size on which choice is the fastest, of those that are priced exactly and accept this size.
+        From which block size on which choice is the fastest in step, of those that are priced exactly and accept this size.
     """
 
     def __init__(
@@ -111,11 +122,13 @@ class Selection(Value):
         self.undecided: int = found["undecided"]
         self.rejected: list[tuple[str, str]] = found["rejected"] + refused
         self.bound: dict[str, float] = found["bound"]
+        self.free_running_model: str | None = found["free_running_model"]
+        self.all_at_once: float | None = found["all_at_once"]
         self.crossovers = [(block, self.choices[place]) for block, place in found["crossovers"]]
 
     @property
     def best(self) -> Choice:
-        """The fastest choice with an exact time, or without any the one with the least bound."""
+        """The first choice with an exact time, or without any the one with the least bound."""
         if not self.choices:
             raise Error("no algorithm serves this exchange: `rejected` says why")
         exact = self.undecided if self.undecided < len(self.choices) else 0
@@ -141,12 +154,14 @@ class Selection(Value):
             return ["No algorithm serves this exchange.", asked]
         best = self.best
         parts = [f"Use {best.named}: {_text.seconds(best.time)}"]
+        if best.free_running is not None:
+            parts = [parts[0] + " in step", f"{_free(best)} free-running ({self.free_running_model})"]
         other = next((choice for choice in self.choices if choice.algorithm != best.algorithm), None)
         if self.undecided:
             parts.append(f"though {_text.count(self.undecided, 'choice')} may be faster")
-        elif other is not None and other.time > best.time > 0:
+        elif other is not None and other.ranked > best.ranked > 0:
             least = "at least " if other.priced == "at_least" else ""
-            parts.append(f"{least}{other.time / best.time:.2f}x faster than {other.algorithm}")
+            parts.append(f"{least}{other.ranked / best.ranked:.2f}x faster than {other.algorithm}")
         parts.append(f"{best.bound_ratio:.2f}x the bound.")
         return [", ".join(parts), asked]
 
@@ -156,7 +171,16 @@ class Selection(Value):
     def _repr_html_(self) -> str:
         from html import escape
 
-        heads = ("algorithm", "setting", "time", "of the bound", "steps", "charged volume", "link contention")
+        heads = (
+            "algorithm",
+            "setting",
+            "in step",
+            "free-running",
+            "of the bound",
+            "steps",
+            "charged volume",
+            "link contention",
+        )
         rows = []
         for choice in self.choices[:_SHOWN]:
             least = "at least " if choice.priced == "at_least" else ""
@@ -165,6 +189,7 @@ class Selection(Value):
                 choice.algorithm,
                 _text.setting(choice.parameters),
                 least + _text.seconds(choice.time),
+                _free(choice),
                 f"{choice.bound_ratio:.2f}x",
                 str(choice.steps),
                 _text.blocks(choice.link_blocks) + ratio,
@@ -186,6 +211,13 @@ class Selection(Value):
         return pd.DataFrame([_row(choice) for choice in self.choices])
 
 
+def _free(choice: Choice) -> str:
+    """Return the time without barriers."""
+    if choice.free_running is None:
+        return ""
+    return "deadlock" if np.isinf(choice.free_running) else _text.seconds(choice.free_running)
+
+
 def _row(choice: Choice) -> dict[str, Any]:
     """Return a choice as a row of a table."""
     names = [name for name in Choice.__slots__ if name not in ("parameters", "named", "_request")]
@@ -200,8 +232,12 @@ def select(
     op: str = "alltoall",
     demand: Demand | None = None,
     algorithms: Iterable[Own | Schedule] = (),
+    barrier: bool = False,
 ) -> Selection:
     """Rank every algorithm and setting by predicted time.
+
+    Programs put no barriers between steps. Where messages take links and a barrier of the machine costs nothing, the
+    choices that take at most twice the least time in step are simulated without barriers too.
 
     Parameters
     ----------
@@ -215,6 +251,8 @@ def select(
         Bytes of each block, where they differ: rows of senders, in an all-gather a number for each rank.
     algorithms
         Own algorithms and schedules, ranked with those of topocoll.
+    barrier
+        Whether barriers keep ranks in step: choices are ranked by times in step alone.
 
     Raises
     ------
@@ -231,7 +269,7 @@ def select(
     machine = machine_of(machine)
     request, refused = request_of(machine, op, block, algorithms, demand)
     with bar("candidates") as tick:
-        found = request.select(tick)
+        found = request.select(barrier, tick)
     return Selection(machine, op, demand, request, found, refused)
 
 

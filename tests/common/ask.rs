@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use topocoll::contention::Sync;
 use topocoll::{
     Algorithm, Budget, Catalogue, Choice, Claims, Counts, Demand, Error, Exchange, Fastest, Front,
     Machine, NotApplicable, Parameters, Problem, Request, Schedule, Selection, Setting, Subset,
@@ -75,8 +76,9 @@ pub fn all_settings(
     solutions.map(|solution| solution.schedule.origin.parameters).collect()
 }
 
+/// The ranking in step.
 pub fn select(machine: &Machine, problem: &Problem) -> Selection {
-    exchange(machine, problem).select().unwrap()
+    exchange(machine, problem).sync(Sync::Barrier).select().unwrap()
 }
 
 /// The choice that a list of the fastest by block size names.
@@ -88,7 +90,7 @@ pub fn choice_of<'s>(selection: &'s Selection, named: &Fastest) -> &'s Choice {
 }
 
 pub fn select_within(machine: &Machine, problem: &Problem, budget: &Budget<'_>) -> Selection {
-    exchange(machine, problem).budget(*budget).select().unwrap()
+    exchange(machine, problem).sync(Sync::Barrier).budget(*budget).select().unwrap()
 }
 
 pub fn sweep(

@@ -5,8 +5,8 @@ use common::{
     MEMORY, OfClasses, Script, network, priced, problem, request, run, schedule_of, serving,
 };
 use topocoll::contention::{
-    AllToAll, Posted, Ranks, Routing, Scheduled, Settings, Share, Simulation, Sync, Traffic,
-    simulate,
+    AllToAll, MAX_VCS, Posted, Ranks, Routing, Scheduled, Settings, Share, Simulation, Sync,
+    Traffic, simulate,
 };
 use topocoll::{Collective, Endpoint, Machine, Order, PerClass, Rank, RankClasses, Ties};
 
@@ -98,7 +98,9 @@ fn windows_and_ports_both_hold() {
                     let mut machine = machine.clone();
                     machine.endpoint.window = window;
                     let traffic = Scheduled::new(&schedule, &machine);
-                    run(&traffic, &machine, model, Settings::default()).time
+                    let mut settings = Settings::default();
+                    settings.vcs = MAX_VCS;
+                    run(&traffic, &machine, model, settings).time
                 };
                 assert_eq!(time(None), time(Some(most)), "{name} {setting:?} on {text}, {model}");
                 if most == 1 || model == "wormhole" {

@@ -2,7 +2,8 @@
 
 use common::{MEMORY, machines, problem, schedule_of, serving};
 use topocoll::contention::{
-    ContentionModel, Estimate, MODELS, Ranks, Request, Scheduled, Settings, estimate, simulate,
+    ContentionModel, Estimate, MAX_VCS, MODELS, Ranks, Request, Scheduled, Settings, estimate,
+    simulate,
 };
 use topocoll::{Collective, Machine, Schedule, machine};
 
@@ -13,7 +14,9 @@ fn estimated(machine: &Machine, schedule: &Schedule, model: &ContentionModel) ->
 /// The messages of the ranks that were simulated.
 fn simulated(machine: &Machine, schedule: &Schedule, model: &ContentionModel) -> (u128, Ranks) {
     let traffic = Scheduled::new(schedule, machine);
-    let found = simulate(&Request::new(&traffic, machine, model, MEMORY)).unwrap();
+    let mut request = Request::new(&traffic, machine, model, MEMORY);
+    request.settings.vcs = MAX_VCS;
+    let found = simulate(&request).unwrap();
     let equivalent = machine.ranks() / estimated(machine, schedule, model).ranks;
     (u128::from(found.messages / u64::from(equivalent)), found.ranks)
 }

@@ -1,12 +1,14 @@
 //! Choices and points are simulated within a budget, as `simulate` simulates each.
 
-use common::{MEMORY, exchange, problem, schedule_of, select, sweep};
-use topocoll::contention::{ContentionModel, MODELS, Request, Scheduled, in_seconds, simulate};
+use common::{exchange, problem, select, sweep};
+use topocoll::contention::{ContentionModel, MODELS};
 use topocoll::{
     Budget, Choice, Collective, Exchange, Machine, NotSimulated, Problem, Progress, machine,
 };
 
-fn model(name: &str) -> &'static ContentionModel {
+use crate::free_running::free;
+
+pub(crate) fn model(name: &str) -> &'static ContentionModel {
     MODELS.iter().find(|model| model.name == name).unwrap()
 }
 
@@ -23,9 +25,7 @@ fn within<'m>(machine: &'m Machine, problem: &Problem, seconds: f64) -> Exchange
 }
 
 fn alone(machine: &Machine, problem: &Problem, choice: &Choice, model: &ContentionModel) -> f64 {
-    let schedule = schedule_of(machine, problem, &choice.algorithm, &choice.parameters).unwrap();
-    let traffic = Scheduled::new(&schedule, machine);
-    in_seconds(simulate(&Request::new(&traffic, machine, model, MEMORY)).unwrap().time)
+    free(machine, problem, &choice.algorithm, &choice.parameters, model.name)
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn fastest(exchange: &Exchange<'_>, answer: f64) -> Option<(f64, String)> {
 }
 
 /// A machine of at most that many ranks: a grid in 6 cases of 10.
-fn drawn(random: &mut fastrand::Rng, most: u32) -> String {
+pub(crate) fn drawn(random: &mut fastrand::Rng, most: u32) -> String {
     let mut sides = |most: u32, separator: &str| {
         let (mut left, mut sides) = (most, Vec::new());
         while sides.len() < 3 && left >= 2 && (sides.is_empty() || random.bool()) {

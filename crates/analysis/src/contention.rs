@@ -50,7 +50,7 @@ pub use patterns::Pattern;
 pub use placement::{Job, Placed, PlacedRoutes, read_nodes};
 pub use ranks::Ranks;
 pub use run::{Control, NamedLink, StepTime};
-pub use settings::{Dateline, MODEL_PARAMETERS, ModelParameter, Routing, Settings};
+pub use settings::{Dateline, MAX_VCS, MODEL_PARAMETERS, ModelParameter, Routing, Settings};
 pub use simulate::{ContentionModel, MODELS, Request, Simulation, Sync, check_model, simulate};
 pub use steps::{StepsModel, steps_model};
 pub use timeline::{RankStep, Timeline, steps_timeline};

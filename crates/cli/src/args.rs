@@ -122,9 +122,14 @@ pub(crate) struct Select {
     /// Say why the other algorithms do not apply.
     #[arg(long)]
     pub(crate) why: bool,
-    /// Rank by this model: simulate the choices that fit the budget
-    #[arg(long, default_value = "steps")]
-    pub(crate) model: Model,
+    /// Rank by this model alone: by times in step, or by simulations of the choices that fit the budget
+    /// [default: by the larger of the time in step and the simulated one without barriers]
+    #[arg(long)]
+    pub(crate) model: Option<Model>,
+    /// Rank with barriers between steps, by times in step, or without them [default: free, unless the
+    /// machine gives the cost of a barrier]
+    #[arg(long)]
+    pub(crate) sync: Option<Sync>,
     /// Seconds of one core, as estimated, such as 10s: for each search for a schedule [default: 1], and
     /// for all simulations together [default: 10, unlimited up to 256 ranks]
     #[arg(long, value_name = "SECONDS", value_parser = budget, allow_hyphen_values = true)]

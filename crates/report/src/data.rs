@@ -51,6 +51,9 @@ pub(crate) struct Data {
     reason: String,
     /// Choices that may be faster than the first of the ranking.
     undecided: usize,
+    /// The model of the times without barriers, if they rank too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_model: Option<&'static str>,
     /// The schedule that the page is about, unless it is the best.
     #[serde(skip_serializing_if = "Option::is_none")]
     asked: Option<Ranked>,
@@ -106,6 +109,11 @@ pub(crate) struct Ranked {
     link_blocks: Blocks,
     sharing: u64,
     exact: bool,
+    /// Seconds without barriers, if it was simulated and ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free: Option<f64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deadlock: bool,
     /// Its position in `plays`.
     #[serde(skip_serializing_if = "Option::is_none")]
     play: Option<usize>,
@@ -210,6 +218,7 @@ pub(crate) fn gather(
         sources: machine.sources.clone(),
         reason,
         undecided,
+        free_model: selection.without_barriers.as_ref().map(|found| found.model),
         asked: wanted,
         model: asked.model.map(|(model, _)| Simulator {
             name: model.name,
@@ -345,6 +354,8 @@ impl From<&Choice> for Ranked {
             link_blocks: Blocks(choice.price.link_blocks),
             sharing: choice.price.link_contention,
             exact: choice.price.priced == Priced::Exactly,
+            free: choice.free_running.map(|run| run.seconds).filter(|time| time.is_finite()),
+            deadlock: choice.free_running.is_some_and(|run| run.seconds.is_infinite()),
             play: None,
             simulated: None,
         }

@@ -5,7 +5,7 @@ use topocoll::{Catalogue, Choice, Domain, Parameters, Selection, Setting};
 use crate::number::named;
 
 /// Rows of a ranking that a text lists.
-pub const SHOWN: usize = 6;
+pub const SHOWN: usize = 4;
 
 /// Settings of one algorithm within this share of time are one row.
 const NEAR: f64 = 0.01;

@@ -139,6 +139,18 @@ pub fn reason(selection: &Selection, named: impl Fn(&Choice) -> String) -> Strin
         return format!("{} wins: no other algorithm serves this exchange", named(best));
     };
     let (a, b) = (&best.price, &next.price);
+    if b.time.total() < a.time.total() {
+        let time = |choice: &Choice| match choice.ranked_seconds() {
+            time if time.is_finite() => format!("takes {}", seconds(time)),
+            _ => "deadlocks".to_owned(),
+        };
+        return format!(
+            "{} wins over {}, which is faster in step and {} without barriers",
+            named(best),
+            named(next),
+            time(next)
+        );
+    }
     let steps = if a.steps == b.steps {
         "equal steps over faster links".to_owned()
     } else {

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use topocoll_algorithms::{Algorithm, Catalogue, Info, NotApplicable, Request, Solution};
+use topocoll_analysis::contention::Sync;
 use topocoll_analysis::{
     AnalysisError, BestBounds, Counts, Method, Progress, Verification, best_bounds,
     best_bounds_of_subset, check_counting_work, check_memory, check_ranks, check_work, count,
@@ -32,6 +33,8 @@ pub struct Budget<'p> {
     pub work: u128,
     /// The most seconds of one core, as estimated, for one search of a ranking. It is run if it may find a schedule more than 2 % faster than the best.
     pub search: f64,
+    /// The most messages of all simulations that decide a ranking [without barriers](Exchange::sync).
+    pub messages: u64,
     /// The most seconds of one core, as estimated, for all simulations of a ranking or sweep together.
     /// `None` is 10 seconds, and no limit on machines of up to 256 ranks.
     pub simulation: Option<f64>,
@@ -42,8 +45,9 @@ pub struct Budget<'p> {
 /// 1 GiB, and some 10 seconds on two cores.
 impl Default for Budget<'_> {
     fn default() -> Self {
-        let (work, search) = (1 << 28, 1.0);
-        Self { memory: MEMORY, work, search, simulation: None, progress: Progress::UNHEARD }
+        let (work, search, messages) = (1 << 28, 1.0, 1 << 20);
+        let (simulation, progress) = (None, Progress::UNHEARD);
+        Self { memory: MEMORY, work, search, messages, simulation, progress }
     }
 }
 
@@ -51,7 +55,7 @@ impl Budget<'_> {
     /// The same memory, and part of a second.
     #[must_use]
     pub fn quick() -> Self {
-        Self { work: 1 << 24, ..Self::default() }
+        Self { work: 1 << 24, messages: 1 << 16, ..Self::default() }
     }
 }
 
@@ -66,6 +70,7 @@ pub struct Exchange<'m> {
     subset: Option<(Subset, Machine)>,
     demand: Option<&'m Demand>,
     catalogue: Cow<'m, Catalogue>,
+    sync: Sync,
     budget: Budget<'m>,
 }
 
@@ -82,6 +87,7 @@ impl<'m> Exchange<'m> {
             subset: None,
             demand: None,
             catalogue: Cow::Owned(Catalogue::standard()),
+            sync: Sync::Free,
             budget: Budget::default(),
         })
     }
@@ -157,6 +163,14 @@ impl<'m> Exchange<'m> {
     #[must_use]
     pub fn catalogue(mut self, catalogue: &'m Catalogue) -> Self {
         self.catalogue = Cow::Borrowed(catalogue);
+        self
+    }
+
+    /// The same, with or without barriers between the steps of the schedules that are ranked. Without them,
+    /// the default, [`select`](Self::select) looks at what runs.
+    #[must_use]
+    pub fn sync(mut self, sync: Sync) -> Self {
+        self.sync = sync;
         self
     }
 
@@ -410,7 +424,24 @@ impl<'m> Exchange<'m> {
         best_bounds(problem, self.machine(), None)
     }
 
+    /// Whether choices are ranked by simulations without barriers: where messages take links, a barrier
+    /// costs nothing, and all ranks exchange blocks of one size.
+    pub(crate) fn runs_freely(&self) -> bool {
+        let (machine, ranks) = (self.machine(), self.problem.ranks);
+        self.sync == Sync::Free
+            && machine.topology.links() > 0
+            && machine.timing.barrier.seconds(ranks) == 0.0
+            && self.is_whole()
+            && self.demand.is_none()
+    }
+
     /// Ranks every algorithm and setting that applies, by predicted time.
+    ///
+    /// Times count as if ranks kept in step at no cost. Programs have no barriers, so choices that take at
+    /// most twice the least time are also simulated without them, and ranked by the larger of both times:
+    /// by the wormhole model if its messages fit the budget, else by the fluid model, else only in step. The
+    /// links have as many virtual channels as the routes require. Choices are ranked in step where a machine
+    /// gives a barrier, has no links, and [on request](Self::sync).
     ///
     /// A setting that takes too long to count gets a floor as its price. Settings with floors below
     /// the best exact price are counted, the least floor first, within the budget: see

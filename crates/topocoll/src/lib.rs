@@ -50,6 +50,7 @@ mod calibrate;
 mod envelope;
 mod error;
 mod exchange;
+mod free_running;
 mod front;
 mod given_schedule;
 mod left_out;
@@ -76,8 +77,8 @@ pub use machines::{load_file, machine, machine_with, shipped};
 pub use network::Network;
 pub use price::{Price, Priced};
 pub use published::{PUBLISHED, Published, PublishedCounts};
-pub use select::{Choice, Extremes, Selection};
-pub use simulated::{NotSimulated, Simulations};
+pub use select::{Choice, Extremes, InStep, Selection, WithoutBarriers};
+pub use simulated::{FreeRunning, NotSimulated, Simulations};
 pub use sweep::{Fastest, Line, Sweep};
 
 pub use topocoll_algorithms::{

@@ -328,6 +328,27 @@ impl<'x> Pool<'x> {
         }
     }
 
+    /// The schedule of a candidate for an exchange with blocks of another size.
+    pub(crate) fn schedule(
+        &self,
+        exchange: &Exchange<'_>,
+        algorithm: &str,
+        parameters: &Parameters,
+    ) -> Option<Schedule> {
+        let is = |candidate: &&Candidate| {
+            self.asked[candidate.asked].algorithm.info().name == algorithm
+                && candidate.parameters == *parameters
+        };
+        let known = self.candidates.iter().filter(|candidate| !candidate.again).find(is);
+        match known.and_then(|candidate| candidate.schedule.clone()) {
+            Some(mut schedule) => {
+                schedule.problem = *exchange.problem();
+                Some(schedule)
+            }
+            None => exchange.schedule(algorithm, parameters).ok(),
+        }
+    }
+
     /// Says how much may be counted, with what was counted before.
     fn announce(&self, work: impl Iterator<Item = u128>, most: u128) {
         let sum = work.fold(0u128, u128::saturating_add).min(most);

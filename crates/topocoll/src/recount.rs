@@ -1,6 +1,7 @@
 //! Rankings with every choice counted: for a subset of the ranks, and for a demand matrix.
 
 use topocoll_algorithms::Algorithm;
+use topocoll_analysis::contention::Sync;
 use topocoll_analysis::counting_work;
 use topocoll_schedule::{Parameters, Schedule};
 
@@ -68,7 +69,7 @@ fn counted(
     left: &mut u128,
 ) -> Result<Counted, Error> {
     let own = exchange.own();
-    let equal = crate::select::select(&limited.without_demand());
+    let equal = crate::select::select(&limited.without_demand().sync(Sync::Barrier));
     let mut out = Counted {
         rejected: equal.rejected,
         partly_priced: equal.partly_priced,

@@ -2,9 +2,10 @@ use topocoll_analysis::BestBounds;
 use topocoll_schedule::Parameters;
 
 use crate::envelope::first_below;
+use crate::free_running::{FreeRuns, Of, all_at_once};
 use crate::pool::{Found, Pool, Winner, best_time};
 use crate::price::{Price, Priced};
-use crate::{Exchange, Fastest, PartlyPriced, Rejected, Unsearched};
+use crate::{Exchange, Fastest, FreeRunning, PartlyPriced, Rejected, Unsearched};
 
 /// An algorithm with a setting, and its price.
 #[derive(Clone, PartialEq, Debug)]
@@ -21,13 +22,23 @@ pub struct Choice {
     /// Its charged volume divided by the least of any schedule of as many steps; `None` where that is
     /// not known, or the price is a floor.
     pub tradeoff_ratio: Option<f64>,
+    /// Its time without barriers, if it was simulated.
+    pub free_running: Option<FreeRunning>,
 }
 
 impl Choice {
     /// A choice not yet compared with the bound.
     pub(crate) fn new(algorithm: &str, parameters: Parameters, price: Price) -> Self {
         let (algorithm, bound_ratio) = (algorithm.to_owned(), f64::NAN);
-        Self { algorithm, parameters, price, bound_ratio, tradeoff_ratio: None }
+        let (tradeoff_ratio, free_running) = (None, None);
+        Self { algorithm, parameters, price, bound_ratio, tradeoff_ratio, free_running }
+    }
+
+    /// The time by which it is ranked: the larger of those in step and without barriers.
+    #[must_use]
+    pub fn ranked_seconds(&self) -> f64 {
+        let free = self.free_running.map_or(0.0, |run| run.seconds);
+        self.price.time.total().max(free)
     }
 
     /// The same, compared with a bound.
@@ -54,13 +65,39 @@ pub struct Extremes {
     pub block_bytes: u64,
 }
 
+/// What the simulations of a ranking say besides the times of its choices.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct WithoutBarriers {
+    /// The model that simulated the choices.
+    pub model: &'static str,
+    /// Another model, and its seconds for the best choice, if it differs by more than a tenth.
+    pub otherwise: Option<(&'static str, f64)>,
+    /// The last power of 2 at which the fastest in step was looked at, if the budget was not enough for all.
+    pub up_to: Option<u64>,
+}
+
+/// The fastest choice in step, which wins where barriers cost little.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct InStep {
+    /// Its position.
+    pub choice: usize,
+    /// Seconds of a barrier below which it wins.
+    pub barrier: f64,
+}
+
 /// The settings that apply, ranked by predicted time.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Selection {
-    /// By ascending time or floor; at equal times, exact prices come first. Has the best setting of
-    /// every algorithm, and every setting on the Pareto front of steps and link blocks.
+    /// By ascending [time](Choice::ranked_seconds) or floor; at equal times, exact prices come first. Has
+    /// the best setting of every algorithm, and every setting on the Pareto front of steps and link blocks.
     pub choices: Vec<Choice>,
+    /// The simulations, if choices are ranked by them too.
+    pub without_barriers: Option<WithoutBarriers>,
+    /// Seconds of all messages posted at once over all ports, by the fluid model, if they were simulated.
+    pub all_at_once: Option<f64>,
     /// Algorithms that do not apply, and the reasons.
     pub rejected: Vec<Rejected>,
     /// The lower bound.
@@ -85,6 +122,8 @@ impl Selection {
     pub(crate) fn nothing(bound: BestBounds) -> Self {
         Self {
             choices: Vec::new(),
+            without_barriers: None,
+            all_at_once: None,
             rejected: Vec::new(),
             bound,
             crossovers: Vec::new(),
@@ -95,7 +134,7 @@ impl Selection {
         }
     }
 
-    /// The best choice: the fastest with an exact price, or without exact prices the one with the
+    /// The best choice: the first with an exact price, or without exact prices the one with the
     /// least floor.
     #[must_use]
     pub fn best(&self) -> Option<&Choice> {
@@ -108,6 +147,19 @@ impl Selection {
     pub fn undecided(&self) -> &[Choice] {
         let floor = |choice: &&Choice| choice.price.priced == Priced::AtLeast;
         &self.choices[..self.choices.iter().take_while(floor).count()]
+    }
+
+    /// The fastest choice in step, if it is not the best, and the cost of a barrier below which it is.
+    #[must_use]
+    pub fn in_step(&self) -> Option<InStep> {
+        let (best, time) =
+            (self.best()?.ranked_seconds(), |choice: &Choice| choice.price.time.total());
+        let exact = self.choices.iter().enumerate();
+        let exact = exact.filter(|(_, choice)| choice.price.priced == Priced::Exactly);
+        let (choice, fastest) = exact.min_by(|a, b| time(a.1).total_cmp(&time(b.1)))?;
+        let barriers = fastest.price.steps.saturating_sub(1).max(1) as f64;
+        let barrier = (best - time(fastest)) / barriers;
+        (fastest.ranked_seconds() > best).then_some(InStep { choice, barrier })
     }
 
     /// Whether one choice is the fastest at every block size.
@@ -140,15 +192,55 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Selection {
             algorithm: name(one.asked),
             parameters: one.parameters,
             published: false,
+            changes: Vec::new(),
         })
         .collect();
     selection.choices = ranked(choices, &bound, &selection.crossovers);
+    if exchange.runs_freely() {
+        run_freely(exchange, &mut selection, &mut pool);
+    }
     selection.split = pool.split();
     selection.partly_priced = pool.partly_priced();
     selection.unsearched = pool.unsearched().to_vec();
     selection.rejected = pool.rejected;
     selection.extremes = extremes(&selection.choices, exchange);
     selection
+}
+
+/// Ranks the choices by what runs without barriers, and looks at the fastest at powers of 2.
+fn run_freely(exchange: &Exchange<'_>, selection: &mut Selection, pool: &mut Pool<'_>) {
+    /// The powers.
+    const SIZES: std::ops::RangeInclusive<u32> = 6..=20;
+    selection.all_at_once = all_at_once(exchange);
+    let schedule = |choice: &Choice| pool.schedule(exchange, &choice.algorithm, &choice.parameters);
+    let of = Of { exchange, schedule: &schedule };
+    let Some(mut runs) = FreeRuns::rank(of, &mut selection.choices) else { return };
+    let otherwise = selection.best().and_then(|best| runs.otherwise(of, best));
+    let model = runs.model();
+    let mut up_to = None;
+    for bytes in SIZES.map(|power| 1 << power) {
+        let within = |one: &&mut Fastest| {
+            one.block_bytes <= bytes && one.to_bytes.is_none_or(|last| bytes <= last)
+        };
+        // The last that begins before it.
+        let Some(fastest) = selection.crossovers.iter_mut().rev().find(within) else { continue };
+        let (sized, found) = (exchange.sized(bytes), pool.at(bytes));
+        let name = |asked: usize| pool.asked[asked].algorithm.info().name.clone().into_owned();
+        let choices = listed(found, &[]).into_iter();
+        let choices = choices.map(|one| Choice::new(&name(one.asked), one.parameters, one.price));
+        let schedule =
+            |choice: &Choice| pool.schedule(&sized, &choice.algorithm, &choice.parameters);
+        let of = Of { exchange: &sized, schedule: &schedule };
+        match runs.is_first_best(of, ranked(choices.collect(), &selection.bound, &[])) {
+            Some(true) => {}
+            Some(false) => fastest.changes.push(bytes),
+            None => {
+                up_to = Some(bytes / 2);
+                break;
+            }
+        }
+    }
+    selection.without_barriers = Some(WithoutBarriers { model, otherwise, up_to });
 }
 
 /// The candidates that a ranking looks at. Settings that others of their algorithm beat, and schedules for

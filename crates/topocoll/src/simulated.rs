@@ -2,7 +2,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 use topocoll_analysis::contention::{
-    ContentionModel, Estimate, Request, Scheduled, Settings, estimate, in_seconds, simulate,
+    ContentionModel, Control, Estimate, Request, Scheduled, Settings, estimate, in_seconds,
+    simulate,
 };
 use topocoll_analysis::{AnalysisError, Progress};
 use topocoll_schedule::Schedule;
@@ -25,9 +26,57 @@ pub enum NotSimulated {
     /// It exceeds the memory, or the limits of one simulation.
     #[error("{0}")]
     Limit(AnalysisError),
-    /// Its routes require more virtual channels than links have.
+    /// Its routes require more virtual channels than a link may have.
     #[error("{0}")]
     Channels(AnalysisError),
+    /// Its messages wait for each other.
+    #[error("its messages wait for each other in a circle: a deadlock")]
+    Deadlock,
+}
+
+/// A time without barriers between steps.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct FreeRunning {
+    /// Seconds; infinite in a deadlock.
+    pub seconds: f64,
+    /// Virtual channels of each link: as many as the routes require, at least the default.
+    pub virtual_channels: u32,
+}
+
+impl FreeRunning {
+    /// Messages that wait for each other.
+    pub(crate) const DEADLOCK: Self = Self { seconds: f64::INFINITY, virtual_channels: 0 };
+}
+
+/// Simulates a schedule without barriers, with as many virtual channels as its routes require.
+///
+/// # Errors
+/// [`simulate`] refuses it, for another reason than memory, work or channels.
+pub(crate) fn free_running(
+    schedule: &Schedule,
+    machine: &Machine,
+    model: &ContentionModel,
+    memory: u128,
+    control: Control<'_>,
+) -> Result<Result<FreeRunning, NotSimulated>, AnalysisError> {
+    let traffic = Scheduled::new(schedule, machine);
+    let mut request = Request::new(&traffic, machine, model, memory);
+    (request.control, request.vcs_as_required) = (control, true);
+    match simulate(&request) {
+        Ok(found) if !found.deadlock.is_empty() => Ok(Err(NotSimulated::Deadlock)),
+        Ok(found) => {
+            let (seconds, virtual_channels) = (in_seconds(found.time), found.virtual_channels);
+            Ok(Ok(FreeRunning { seconds, virtual_channels }))
+        }
+        Err(error @ (AnalysisError::Memory { .. } | AnalysisError::Work { .. })) => {
+            Ok(Err(NotSimulated::Limit(error)))
+        }
+        Err(error @ AnalysisError::VirtualChannels { .. }) => {
+            Ok(Err(NotSimulated::Channels(error)))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Simulations of choices, with their estimated costs; they have not begun.
@@ -143,22 +192,12 @@ impl Simulations<'_> {
                 delivered.fetch_add(messages / equivalent, Ordering::Relaxed);
                 (progress.done)(messages / equivalent);
             };
-            let traffic = Scheduled::new(&case.schedule, self.machine);
-            let mut request = Request::new(&traffic, self.machine, self.model, memory);
-            request.control.progress = Progress { starting: &|_| (), done: &done };
-            let found = match simulate(&request) {
-                Ok(found) => Ok(in_seconds(found.time)),
-                Err(error @ (AnalysisError::Memory { .. } | AnalysisError::Work { .. })) => {
-                    Err(NotSimulated::Limit(error))
-                }
-                Err(error @ AnalysisError::VirtualChannels { .. }) => {
-                    Err(NotSimulated::Channels(error))
-                }
-                Err(error) => return Err(error),
-            };
+            let mut control = Control::NONE;
+            control.progress = Progress { starting: &|_| (), done: &done };
+            let found = free_running(&case.schedule, self.machine, self.model, memory, control)?;
             let rest = clipped(case.estimate.messages).saturating_sub(delivered.into_inner());
             (progress.done)(rest);
-            Ok(found)
+            Ok(found.map(|found| found.seconds))
         };
         // All threads share the memory; a choice that needs more than its share runs alone.
         let share = self.memory / parallel::threads() as u128;

@@ -35,6 +35,9 @@ pub struct Fastest {
     pub parameters: Parameters,
     /// Whether it is a formula without a schedule.
     pub published: bool,
+    /// Powers of 2 at which another choice is the best [without barriers](Choice::free_running), of those
+    /// that a selection looks at.
+    pub changes: Vec<u64>,
 }
 
 /// Predicted times over block sizes.
@@ -130,6 +133,7 @@ impl Exchange<'_> {
             algorithm: named(fastest[place].asked),
             parameters: fastest[place].parameters.clone(),
             published: false,
+            changes: Vec::new(),
         });
         Ok(Sweep {
             block_sizes: block_sizes.to_vec(),
@@ -183,6 +187,7 @@ impl Sweep {
                 algorithm: algorithm.clone(),
                 parameters: parameters.clone(),
                 published,
+                changes: Vec::new(),
             }
         });
         found.collect()

@@ -33,6 +33,13 @@ impl<'a> AllToAll<'a> {
         Ok(Self { machine, bytes, offsets: symmetry::numbering(&*machine.topology) })
     }
 
+    /// The messages of one rank of each class, which the fluid model simulates.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        let classes = symmetry::common(&self.classes(), &*self.machine.topology);
+        u64::from(classes.count()) * u64::from(self.machine.ranks() - 1)
+    }
+
     /// The rank at an offset.
     fn at(&self, from: Rank, offset: &Coordinates) -> Rank {
         let moved = |at, (u, &hops): (usize, &u32)| match hops {

@@ -6,8 +6,8 @@
 //!
 //! Virtual channels that serve the same messages form one pool, and the pools of a link are its classes.
 //! On a side of a grid that wraps a link has two, before and after the dateline, which is the link from
-//! the last position to the first. Other links of grids have one. On a graph a link has the
-//! [`ChannelClasses`] of the traffic.
+//! the last position to the first. Other links of grids have one. On a graph, and on a grid for routes that are
+//! not in dimension order, a link has the [`ChannelClasses`] of the traffic.
 
 use std::sync::Arc;
 
@@ -22,9 +22,10 @@ use super::settings::{Dateline, Settings};
 /// The pools and their sizes.
 pub(crate) struct Channels<'a> {
     machine: &'a Machine,
+    /// A grid with datelines.
     grid: Option<&'a Grid>,
     dateline: Dateline,
-    /// Of a graph; without them all its messages take class 0.
+    /// Without datelines; without these too all messages take class 0.
     classes: Option<Arc<ChannelClasses>>,
     /// The first virtual channel and the size of each class of a link, where a link has several classes, and
     /// where it has one.
@@ -47,16 +48,15 @@ impl<'a> Channels<'a> {
         dateline: Dateline,
         classes: Option<Arc<ChannelClasses>>,
     ) -> Self {
-        let network = machine.topology.network();
-        let grid = match network {
-            Shape::Grid(grid) => Some(grid),
-            Shape::Complete | Shape::Graph(_) | Shape::Clustered(_) => None,
+        let grid = match machine.topology.network() {
+            Shape::Grid(grid) if classes.is_none() => Some(grid),
+            _ => None,
         };
         let vcs = settings.vcs;
         // The most classes: no division finds the link of a pool.
-        let shift = match network {
-            Shape::Graph(_) => vcs.next_power_of_two().trailing_zeros(),
-            Shape::Grid(_) | Shape::Complete | Shape::Clustered(_) => 1,
+        let shift = match &classes {
+            Some(_) => vcs.next_power_of_two().trailing_zeros(),
+            None => 1,
         };
         let split = |count: u32| {
             let size = |class: u32| match class < count {

@@ -1,7 +1,8 @@
-//! Classes of virtual channels on graphs, chosen so that no traffic deadlocks.
+//! Classes of virtual channels for any routes, chosen so that no traffic deadlocks.
 //!
-//! A grid has datelines. On a graph every message keeps its route, which is the machine's own or that of
-//! its schedule, and the classes are found for these routes. A message takes the first link of its
+//! A grid has datelines, which serve routes in dimension order. On a graph, and on a grid with other routes,
+//! every message keeps its route, which is the machine's own or that of its schedule, and the classes are
+//! found for these routes. A message takes the first link of its
 //! route in class 0. From then on a table gives the class of the next link: by the link that it comes
 //! from, the class there, and the link that it goes to. The table is filled route by route, in the order
 //! of steps, senders and messages. A new entry gets the lowest class whose dependency closes no cycle
@@ -24,14 +25,14 @@
 //!
 //! `tests/contention/classes_of_channels.rs` builds the graph of dependencies again and looks for cycles.
 
+use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use hashbrown::{HashMap, HashSet};
 use topocoll_topology::{LinkId, Machine, Rank, Route, Shape};
 
 use super::traffic::{Share, Traffic};
 use crate::AnalysisError;
 
-/// The classes that the routes of some traffic take on a graph.
+/// The classes that the routes of some traffic take.
 #[derive(Debug)]
 pub struct ChannelClasses {
     /// By link, class there and next link, the class on the next link.
@@ -40,72 +41,89 @@ pub struct ChannelClasses {
 }
 
 impl ChannelClasses {
-    /// The classes for the messages of a traffic; `None` of a machine without a graph between its nodes.
+    /// The classes for the messages of a traffic.
     ///
     /// # Errors
     /// More than `vcs` classes are required.
-    pub fn of(
-        traffic: &dyn Traffic,
-        machine: &Machine,
-        vcs: u32,
-    ) -> Result<Option<Self>, AnalysisError> {
-        if !matches!(machine.topology.network(), Shape::Graph(_)) {
-            return Ok(None);
-        }
-        let (mut found, longest) = Self::decided(traffic, machine, None);
-        if found.count > vcs {
-            let (near_first, _) = Self::decided(traffic, machine, Some(longest));
-            found = if near_first.count < found.count { near_first } else { found };
-        }
+    pub fn of(traffic: &dyn Traffic, machine: &Machine, vcs: u32) -> Result<Self, AnalysisError> {
+        let found = Self::fewest(traffic, machine, vcs);
         match found.count > vcs {
-            true => Err(AnalysisError::VirtualChannels {
-                topology: machine.topology.short_form(),
-                required: found.count,
-                vcs,
-            }),
-            false => Ok(Some(found)),
+            true => Err(Self::too_many(machine, found.count, vcs)),
+            false => Ok(found),
         }
     }
 
-    /// Bytes of the classes, and of finding them, for routes of `hops` links in all.
-    pub(crate) fn memory(machine: &Machine, vcs: u32, hops: u128) -> u128 {
+    /// The classes in the order of the traffic, or where these are more than `vcs` the fewer ones.
+    pub(crate) fn fewest(traffic: &dyn Traffic, machine: &Machine, vcs: u32) -> Self {
+        let mut shares = Vec::new();
+        let nodes = || (0..traffic.nodes()).map(Rank);
+        let found = Self::decided(
+            traffic,
+            machine,
+            (0..traffic.steps()).flat_map(|step| nodes().map(move |node| (None, step, node))),
+            |length, step, node| shares.push((length, step, node)),
+        );
+        if found.count <= vcs {
+            return found;
+        }
+        shares.sort_unstable();
+        shares.dedup();
+        let near_first = shares.into_iter().map(|(length, step, node)| (Some(length), step, node));
+        let near_first = Self::decided(traffic, machine, near_first, |_, _, _| ());
+        if near_first.count < found.count { near_first } else { found }
+    }
+
+    pub(crate) fn too_many(machine: &Machine, required: u32, vcs: u32) -> AnalysisError {
+        AnalysisError::VirtualChannels { topology: machine.topology.short_form(), required, vcs }
+    }
+
+    /// Bytes of the classes, and of finding them, for `messages` over routes of `hops` links in all.
+    pub(crate) fn memory(machine: &Machine, vcs: u32, messages: u128, hops: u128) -> u128 {
         /// Of a dependency in a table, and of its ends in an order, twice.
         const DEPENDENCY: u128 = 512;
-        let Shape::Graph(graph) = machine.topology.network() else { return 0 };
-        let links = (0..graph.vertices()).flat_map(|from| graph.leaving(from));
-        let pairs: u128 = links.map(|(_, to)| graph.leaving(to).count() as u128).sum();
-        DEPENDENCY * hops.min(pairs * u128::from(vcs))
+        const MESSAGE: u128 = size_of::<(u64, u32, Rank)>() as u128;
+        let pairs: u128 = match machine.topology.network() {
+            Shape::Graph(graph) => {
+                let links = (0..graph.vertices()).flat_map(|from| graph.leaving(from));
+                links.map(|(_, to)| graph.leaving(to).count() as u128).sum()
+            }
+            Shape::Grid(grid) => {
+                u128::from(machine.topology.links()) * 2 * grid.sides().len() as u128
+            }
+            Shape::Complete | Shape::Clustered(_) => 0,
+        };
+        DEPENDENCY * hops.min(pairs * u128::from(vcs)) + MESSAGE * messages
     }
 
-    /// The classes decided in the order of the traffic, or with the shortest routes first if the links of
-    /// the longest are given. Also returns the links of the longest route.
-    fn decided(traffic: &dyn Traffic, machine: &Machine, longest: Option<u64>) -> (Self, u64) {
+    /// The classes decided in the order of these shares, of the messages over as many links, if that is given.
+    /// Calls `has` with the links of every message, and its step and node.
+    fn decided(
+        traffic: &dyn Traffic,
+        machine: &Machine,
+        shares: impl Iterator<Item = (Option<u64>, u32, Rank)>,
+        mut has: impl FnMut(u64, u32, Rank),
+    ) -> Self {
         let mut classes = Self { next: HashMap::new(), count: 1 };
-        let mut order = Order::default();
-        let (mut share, mut most) = (Share::default(), 0);
-        for length in longest.map_or(0..=0, |longest| 1..=longest) {
-            for step in 0..traffic.steps() {
-                for node in (0..traffic.nodes()).map(Rank) {
-                    traffic.share(node, step, &mut share);
-                    for send in &share.sends {
-                        let hops = send.route.hops();
-                        most = most.max(hops);
-                        if longest.is_some() && hops != length {
-                            continue;
-                        }
-                        let mut last = None;
-                        machine.topology.for_each_link(node, &send.route, &mut |LinkId(link)| {
-                            let link = link as u32;
-                            let class = last.map_or(0, |(before, class)| {
-                                classes.decide((before, class, link), &mut order)
-                            });
-                            last = Some((link, class));
-                        });
-                    }
+        let (mut order, mut share) = (Order::default(), Share::default());
+        for (length, step, node) in shares {
+            traffic.share(node, step, &mut share);
+            for send in &share.sends {
+                let hops = send.route.hops();
+                if length.is_some_and(|length| hops != length) {
+                    continue;
                 }
+                has(hops, step, node);
+                let mut last = None;
+                machine.topology.for_each_link(node, &send.route, &mut |LinkId(link)| {
+                    let link = link as u32;
+                    let class = last.map_or(0, |(before, class)| {
+                        classes.decide((before, class, link), &mut order)
+                    });
+                    last = Some((link, class));
+                });
             }
         }
-        (classes, most)
+        classes
     }
 
     /// The class of a next link, which is decided here if it is new.
@@ -153,6 +171,9 @@ struct Order {
     before: Vec<Vec<u32>>,
     /// By vertex, its place in the order.
     place: Vec<u32>,
+    /// By vertex, the last search that reached it.
+    seen: Vec<u32>,
+    searches: u32,
 }
 
 impl Order {
@@ -164,6 +185,7 @@ impl Order {
             self.after.push(Vec::new());
             self.before.push(Vec::new());
             self.place.push(next);
+            self.seen.push(0);
         }
         vertex
     }
@@ -173,12 +195,12 @@ impl Order {
         let [from, to] = [from, to].map(|of| self.vertex(of));
         let [first, last] = [to, from].map(|vertex| self.place[vertex as usize]);
         if first <= last {
-            let mut after = self.reached(to, &self.after, |place| place <= last);
+            let mut after = self.reached(to, true, |place| place <= last);
             if after.contains(&from) {
                 return false;
             }
             // All that leads to the edge moves before all that it leads to, within their places.
-            let mut moved = self.reached(from, &self.before, |place| place >= first);
+            let mut moved = self.reached(from, false, |place| place >= first);
             let by_place = |&vertex: &u32| self.place[vertex as usize];
             moved.sort_unstable_by_key(by_place);
             after.sort_unstable_by_key(by_place);
@@ -194,15 +216,19 @@ impl Order {
         true
     }
 
-    /// The vertices that edges lead to, within some places.
-    fn reached(&self, from: u32, edges: &[Vec<u32>], within: impl Fn(u32) -> bool) -> Vec<u32> {
+    /// The vertices that edges lead to, after or before a vertex, within some places.
+    fn reached(&mut self, from: u32, after: bool, within: impl Fn(u32) -> bool) -> Vec<u32> {
+        let edges = if after { &self.after } else { &self.before };
+        self.searches += 1;
+        self.seen[from as usize] = self.searches;
         let mut found = vec![from];
-        let mut seen = HashSet::<u32>::from_iter([from]);
         let mut next = 0;
         while let Some(&at) = found.get(next) {
             next += 1;
             for &to in &edges[at as usize] {
-                if within(self.place[to as usize]) && seen.insert(to) {
+                let seen = &mut self.seen[to as usize];
+                if *seen != self.searches && within(self.place[to as usize]) {
+                    *seen = self.searches;
                     found.push(to);
                 }
             }

@@ -5,7 +5,7 @@ use topocoll_schedule::{Parameters, Setting};
 use crate::AnalysisError;
 
 /// Virtual channels that a link may have.
-pub(crate) const MAX_VCS: u64 = 16;
+pub const MAX_VCS: u32 = 16;
 
 /// The choice of virtual channels on a side that wraps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -73,7 +73,7 @@ pub const MODEL_PARAMETERS: &[ModelParameter] = &[
         rule: "a whole number from 1 to 16",
         set: |settings, value| whole(value).map(|value| settings.vcs = value),
         number: |settings| Some(settings.vcs.into()),
-        most: MAX_VCS,
+        most: MAX_VCS as u64,
     },
     ModelParameter {
         name: "buffer_flits",

@@ -18,7 +18,7 @@ use super::load::Load;
 use super::network::{Contents, Held, Interval, LinkUse, Network};
 use super::ranks::{Ranks, Simulated};
 use super::run::{Control, NamedLink, Outcome, StepTime, run};
-use super::settings::{Dateline, Routing, Settings};
+use super::settings::{Dateline, MAX_VCS, Routing, Settings};
 use super::survey::{Survey, survey};
 use super::timeline::{RankStep, Timeline};
 use super::traffic::{Posted, Traffic};
@@ -71,6 +71,12 @@ pub struct ContentionModel {
 }
 
 impl ContentionModel {
+    /// Whether it is fast enough to simulate every choice of a ranking: it follows messages, not flits.
+    #[must_use]
+    pub fn simulates_schedules(&self) -> bool {
+        !self.cost.flits
+    }
+
     /// How near the model was to measured figures, on machines of this kind: the chapter "Validation" of
     /// the book has each of them.
     #[must_use]
@@ -172,6 +178,8 @@ pub struct Request<'a> {
     pub model: &'a ContentionModel,
     /// Its parameters.
     pub settings: Settings,
+    /// Whether links have more virtual channels than the settings say, if the routes require them.
+    pub vcs_as_required: bool,
     /// The synchronization between steps.
     pub sync: Sync,
     /// The ranks to simulate; `None` takes one of each class where that is exact.
@@ -202,6 +210,7 @@ impl<'a> Request<'a> {
             machine,
             model,
             settings: Settings::default(),
+            vcs_as_required: false,
             sync: Sync::Free,
             ranks: None,
             memory,
@@ -233,6 +242,8 @@ pub struct Simulation {
     pub ranks: Ranks,
     /// The number of ranks that were simulated.
     pub classes: u32,
+    /// Virtual channels of a link.
+    pub virtual_channels: u32,
     /// Messages delivered, over all ranks.
     pub messages: u64,
     /// Latencies from entering the network to the last byte delivered.
@@ -277,12 +288,12 @@ pub struct Simulation {
 ///
 /// # Errors
 /// Settings out of range, traffic of another machine, too many messages or bytes, times out of
-/// range, routes on a graph that require more virtual channels, or a schedule in which a rank waits for
+/// range, routes that require more virtual channels, or a schedule in which a rank waits for
 /// a message that is not sent. All but the last are found before the simulation starts.
 pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     let machine = &limited(request.model, request.machine);
     let request = &Request { machine, ..*request };
-    let Request { traffic, model, settings, .. } = *request;
+    let Request { traffic, model, mut settings, .. } = *request;
     settings.check()?;
     check_ranks(traffic.nodes(), machine)?;
     check_model(model, machine, &settings)?;
@@ -307,17 +318,25 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
         false => Dateline::Entry,
     });
     let simulated = !closed.steps.iter().all(|&closed| closed);
-    let channels = match model.virtual_channels && simulated {
-        true => ChannelClasses::of(traffic, machine, settings.vcs)?.map(Arc::new),
+    let classed = classed(request, &survey) && simulated;
+    let channels = match classed {
+        true => Some(ChannelClasses::fewest(traffic, machine, settings.vcs)),
         false => None,
     };
+    let count = channels.as_ref().map_or(0, ChannelClasses::count);
+    let most = if request.vcs_as_required { MAX_VCS } else { settings.vcs };
+    if count > most {
+        return Err(ChannelClasses::too_many(machine, count, most));
+    }
+    settings.vcs = settings.vcs.max(count);
+    let channels = channels.map(Arc::new);
     let make = || {
         let channels = channels.clone();
         let of = Of { dateline, channels, classes: &ranks.classes, records: request.records };
         (model.make)(machine, &settings, &clock, of)
     };
     (request.control.progress.starting)(u64::try_from(survey.messages).unwrap_or(u64::MAX));
-    let mut total = Total::new(&clock);
+    let mut total = Total::new(&clock, settings.vcs);
     total.link_seconds = closed.link_seconds;
     match request.sync {
         Sync::Free => {
@@ -340,6 +359,17 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     }
     let fold = Fold::new(machine, &settings, &ranks.classes);
     Ok(total.close(&clock.kinds, &ranks, &fold))
+}
+
+/// Whether virtual channels have classes by the routes of the traffic: on graphs, and on grids for routes that
+/// are not in dimension order, unless datelines are asked for.
+fn classed(request: &Request<'_>, survey: &Survey) -> bool {
+    request.model.virtual_channels
+        && match request.machine.topology.network() {
+            Shape::Graph(_) => true,
+            Shape::Grid(_) => survey.turns_back && request.settings.dateline.is_none(),
+            Shape::Complete | Shape::Clustered(_) => false,
+        }
 }
 
 /// The machine with the injection that the overheads of packets leave, where the model sends whole
@@ -448,8 +478,10 @@ fn check(
             + nodes * 96
             + waiting_sends * 2 * size_of::<Posted>() as u128)
         + kept * links
-        + match request.model.virtual_channels && networks > 0 {
-            true => ChannelClasses::memory(request.machine, request.settings.vcs, survey.all_hops),
+        + match classed(request, survey) && networks > 0 {
+            true => {
+                ChannelClasses::memory(request.machine, MAX_VCS, survey.messages, survey.all_hops)
+            }
             false => 0,
         }
         + survey.steps.len() as u128 * 64
@@ -574,6 +606,7 @@ fn waiting() -> usize {
 
 /// The sum over the pieces of a run.
 struct Total {
+    virtual_channels: u32,
     time: Picoseconds,
     out: Outcome,
     latencies: Latencies,
@@ -587,8 +620,9 @@ struct Total {
 }
 
 impl Total {
-    fn new(clock: &Clock<'_>) -> Self {
+    fn new(clock: &Clock<'_>, virtual_channels: u32) -> Self {
         Self {
+            virtual_channels,
             time: 0,
             out: Outcome::default(),
             latencies: Latencies::default(),
@@ -676,6 +710,7 @@ impl Total {
             time: self.time,
             ranks: ranks.method(),
             classes: ranks.count(),
+            virtual_channels: self.virtual_channels,
             messages: self.out.messages,
             latencies: self.latencies.summary(),
             load: self.out.load,

@@ -2,10 +2,10 @@ mod answer;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::contention::{ContentionModel, Estimate};
+use topocoll::contention::{ContentionModel, Estimate, Sync};
 use topocoll::{
-    AnalysisError, Budget, Choice, Error, Exchange, NotSimulated, Parameters, Priced, Selection,
-    check_demand_work,
+    AnalysisError, Budget, Choice, Error, Exchange, Machine, NotSimulated, Parameters, Priced,
+    Selection, check_demand_work,
 };
 
 use topocoll_report::words::{in_full, reason};
@@ -20,6 +20,7 @@ use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
     Bar, Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, print,
+    seconds,
 };
 use crate::{Outcome, args};
 
@@ -50,12 +51,39 @@ struct Report {
     /// The size up to which they are decided, if not all.
     #[serde(skip_serializing_if = "Option::is_none")]
     crossovers_to_bytes: Option<u64>,
+    /// The size up to which their times without barriers were looked at, if not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_running_to_bytes: Option<u64>,
     split: Vec<String>,
     extremes: Vec<Extremes>,
     subsets: Vec<PartlyPriced>,
     not_searched: Vec<Unsearched>,
     #[serde(skip_serializing_if = "Option::is_none")]
     simulated: Option<Simulated>,
+    /// Another model's time of the best choice without barriers, where the models differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    otherwise: Option<Otherwise>,
+    /// The choice that would win if barriers cost little.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_step: Option<InStep>,
+    /// All messages posted at once over all ports, by the fluid model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all_at_once_seconds: Option<f64>,
+}
+
+/// The time of the best choice by another model.
+#[derive(Serialize)]
+struct Otherwise {
+    model: &'static str,
+    free_running_seconds: f64,
+}
+
+/// A choice that wins if a barrier costs less.
+#[derive(Serialize)]
+struct InStep {
+    #[serde(flatten)]
+    chosen: Chosen,
+    barrier_seconds: f64,
 }
 
 /// A ranking by simulation.
@@ -93,6 +121,15 @@ struct Entry {
     chosen: Chosen,
     #[serde(flatten)]
     seconds: Seconds,
+    /// Without barriers; none where it was not simulated, or in a deadlock.
+    free_running_seconds: Option<f64>,
+    free_running_model: Option<&'static str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deadlock: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    virtual_channels: Option<u32>,
+    /// None in a deadlock.
+    ranked_seconds: Option<f64>,
     steps: u64,
     blocks: Blocks,
     link_blocks: Blocks,
@@ -120,7 +157,7 @@ struct Extremes {
 pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let whole = machine(&args.common.machine, options)?;
-    let model = request::model(args.model);
+    let model = args.model.and_then(request::model);
     within::check(model, &whole)?;
     let catalogue = catalogue(&whole, options, &args.schedule)?;
     let mut exchange = self::exchange(&whole, options, args.ranks.as_ref())?.catalogue(&catalogue);
@@ -129,6 +166,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;
         exchange = exchange.demand(&sizes.demand)?;
     }
+    exchange = exchange.sync(sync(args, &whole)?);
     let selection = ranked(&exchange, args.budget)?;
     say_refused(&args.schedule, &selection.rejected);
     let mut report = report(&exchange, &selection);
@@ -138,7 +176,8 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     if let Some(found) = &mut report.whole
         && let Some(whole) = whole.unbroken()
     {
-        let best = ranked(&self::exchange(&whole, options, None)?, args.budget)?;
+        let exchange = self::exchange(&whole, options, None)?.sync(sync(args, &whole)?);
+        let best = ranked(&exchange, args.budget)?;
         found.compare(&selection, &best, exchange.problem().ranks);
     }
     if let Some(model) = model {
@@ -153,6 +192,23 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     } else {
         Outcome::Fine
     })
+}
+
+/// Whether ranks keep in step in the ranking.
+fn sync(args: &args::Select, machine: &Machine) -> anyhow::Result<Sync> {
+    if args.model.is_some() {
+        return Ok(Sync::Barrier);
+    }
+    let barrier = machine.timing.barrier.seconds(machine.ranks());
+    match args.sync {
+        Some(args::Sync::Free) if barrier > 0.0 => anyhow::bail!(
+            "--sync free: a barrier of {} costs {}: --barrier 0 ranks without it",
+            machine.name,
+            seconds(barrier)
+        ),
+        Some(args::Sync::Barrier) => Ok(Sync::Barrier),
+        Some(args::Sync::Free) | None => Ok(Sync::Free),
+    }
 }
 
 /// Ranks the choices, as far as memory and some seconds allow; `search` are those for searches, if given.
@@ -232,7 +288,7 @@ fn report(exchange: &Exchange<'_>, selection: &Selection) -> Report {
         demand: None,
         decided: selection.undecided().is_empty(),
         recommended: selection.best().map(Chosen::from),
-        choices: selection.choices.iter().map(entry).collect(),
+        choices: selection.choices.iter().map(|choice| entry(selection, choice)).collect(),
         rejected: selection.rejected.iter().map(Rejected::from).collect(),
         bound: selection.bound.into(),
         whole: Whole::of(machine, problem),
@@ -245,9 +301,11 @@ fn report(exchange: &Exchange<'_>, selection: &Selection) -> Report {
                 algorithm: crossover.algorithm.clone(),
                 kind: None,
                 parameters: crossover.parameters.clone(),
+                changes_free_running: crossover.changes.clone(),
             })
             .collect(),
         crossovers_to_bytes: selection.crossovers.last().and_then(|last| last.to_bytes),
+        free_running_to_bytes: selection.without_barriers.as_ref().and_then(|found| found.up_to),
         split: selection.split.clone(),
         extremes: (selection.extremes.iter())
             .map(|extremes| Extremes {
@@ -260,14 +318,34 @@ fn report(exchange: &Exchange<'_>, selection: &Selection) -> Report {
         subsets: selection.partly_priced.iter().map(PartlyPriced::from).collect(),
         not_searched: selection.unsearched.iter().map(Unsearched::from).collect(),
         simulated: None,
+        otherwise: selection.without_barriers.as_ref().and_then(|found| {
+            let (model, free_running_seconds) = found.otherwise?;
+            Some(Otherwise { model, free_running_seconds })
+        }),
+        in_step: (selection.in_step()).map(|found| InStep {
+            chosen: of(found.choice).into(),
+            barrier_seconds: found.barrier,
+        }),
+        all_at_once_seconds: selection.all_at_once,
     }
 }
 
-fn entry(choice: &Choice) -> Entry {
+fn entry(selection: &Selection, choice: &Choice) -> Entry {
     let price = &choice.price;
+    let model = selection.without_barriers.as_ref().map(|found| found.model);
+    let run = choice.free_running;
+    let deadlock = run.is_some_and(|run| run.seconds.is_infinite());
+    let ends = run.filter(|_| !deadlock);
     Entry {
         chosen: choice.into(),
         seconds: price.time.into(),
+        free_running_seconds: ends.map(|run| run.seconds),
+        free_running_model: run.and(model),
+        deadlock,
+        virtual_channels: ends
+            .map(|run| run.virtual_channels)
+            .filter(|_| model == Some("wormhole")),
+        ranked_seconds: (!deadlock).then(|| choice.ranked_seconds()),
         steps: price.steps,
         blocks: Blocks(price.blocks),
         link_blocks: Blocks(price.link_blocks),

@@ -353,7 +353,14 @@ fn report(machine: &Machine, problem: &Problem, found: &Found) -> Report {
         fastest: (found.winners().into_iter())
             .filter_map(|(block_bytes, choice)| {
                 let Choice { algorithm, parameters, .. } = choice?.clone();
-                Some(Crossover { block_bytes, to_bytes: None, algorithm, kind: None, parameters })
+                Some(Crossover {
+                    block_bytes,
+                    to_bytes: None,
+                    algorithm,
+                    kind: None,
+                    parameters,
+                    changes_free_running: Vec::new(),
+                })
             })
             .collect(),
         not_simulated: (found.missing())
@@ -373,6 +380,7 @@ fn report(machine: &Machine, problem: &Problem, found: &Found) -> Report {
                 algorithm: fastest.algorithm,
                 kind: Some(kind(fastest.published)),
                 parameters: fastest.parameters,
+                changes_free_running: fastest.changes,
             })
             .collect()
     };

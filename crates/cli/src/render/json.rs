@@ -153,6 +153,9 @@ pub(crate) struct Crossover {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kind: Option<&'static str>,
     pub(crate) parameters: Parameters,
+    /// Powers of 2 at which another choice is the best without barriers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) changes_free_running: Vec<u64>,
 }
 
 /// An algorithm with searches that exceed the budget.

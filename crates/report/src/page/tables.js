@@ -5,6 +5,16 @@ function timeOf(entry) {
   return `${entry.exact ? '' : '≥ '}${seconds(sum(entry.seconds))}`;
 }
 
+/** The time without barriers. */
+function freeOf(entry) {
+  return entry.deadlock ? 'deadlock' : entry.free === undefined ? '' : seconds(entry.free);
+}
+
+/** The time by which a choice is ranked: the larger of those in step and without barriers. */
+function rankedTime(entry) {
+  return entry.deadlock ? Infinity : Math.max(sum(entry.seconds), entry.free ?? 0);
+}
+
 /** `1.84×`, of two times. */
 function times(value) {
   return `${value < 10 ? value.toFixed(2) : Math.round(value).toLocaleString('en')}×`;
@@ -17,11 +27,12 @@ function head(place, data) {
   const tile = (name, value, more) => html('div', { class: 'tile' }, html('dt', {}, name), html('dd', {}, value), html('p', {}, more));
   const operation = data.operation === 'alltoall' ? 'All-to-all' : 'All-gather';
   const strong = (text) => html('strong', {}, text);
-  const than = sum(entry.seconds) / sum(best.seconds);
-  const undecided = ['Undecided: ', strong(best.algorithm), ' takes ', strong(timeOf(best)), `; ${many(data.undecided, 'choice')} may be faster.`];
-  const asked = data.asked === undefined ? data.undecided > 0 ? undecided : ['The fastest is ', strong(best.algorithm), ': ', strong(timeOf(best)), '.']
-    : ['You asked for ', strong(entry.algorithm), ': ', strong(timeOf(entry)), ', ',
-      ...(isBest ? [strong('the fastest'), '.'] : [strong(`${times(than)} the time of the fastest`), `, ${named(best.algorithm, best.setting)} with `, html('span', { class: 'whole' }, timeOf(best)), '.'])];
+  const than = rankedTime(entry) / rankedTime(best);
+  const both = (of) => (freeOf(of) === '' ? timeOf(of) : `${timeOf(of)} in step, ${freeOf(of)} free-running`);
+  const undecided = ['Undecided: ', strong(best.algorithm), ' takes ', strong(both(best)), `; ${many(data.undecided, 'choice')} may be faster.`];
+  const asked = data.asked === undefined ? data.undecided > 0 ? undecided : ['The fastest is ', strong(best.algorithm), ': ', strong(both(best)), '.']
+    : ['You asked for ', strong(entry.algorithm), ': ', strong(both(entry)), ', ',
+      ...(isBest ? [strong('the fastest'), '.'] : [strong(`${times(than)} the time of the fastest`), `, ${named(best.algorithm, best.setting)} with `, html('span', { class: 'whole' }, both(best)), '.'])];
   const simulated = data.model === undefined ? []
     : [html('p', { class: 'lead' }, entry.simulated === undefined ? `It is not simulated by the ${data.model.name} model; the notes say why.`
       : `By the ${data.model.name} model it takes ${seconds(entry.simulated)}${data.model.endpoint ? `, with ${data.model.endpoint}` : ''}.`)];
@@ -52,7 +63,7 @@ function ranking(section, data, player) {
   // The schedule asked for has a row, wherever it ranks.
   if (data.asked && !entries.some((entry) => entry.asked)) entries.push({ ...data.asked, asked: true });
   const hidden = entries.filter((entry, i) => i >= SHOWN && !entry.asked);
-  const best = sum(data.ranking[0].seconds);
+  const best = rankedTime(data.ranking[0]);
   /** Bars have the scale of the rows that are shown. */
   const fill = (all) => {
     const shown = all ? entries : entries.filter((entry) => !hidden.includes(entry));
@@ -73,7 +84,8 @@ function ranking(section, data, player) {
       number(entry.place === undefined ? '' : String(entry.place)),
       html('td', {}, entry.algorithm, entry.asked ? html('span', { class: 'badge' }, 'asked for') : undefined, html('span', { class: 'setting' }, entry.setting === '-' ? '' : ` ${entry.setting}`)),
       number(timeOf(entry)),
-      number(times(sum(entry.seconds) / best)),
+      ...(data.free_model ? [number(freeOf(entry))] : []),
+      number(entry.deadlock ? '' : times(rankedTime(entry) / best)),
       html('td', { class: 'wide' }, bar(entry)),
       number(times(entry.ratio)),
       ...(data.model ? [number(entry.simulated === undefined ? '' : seconds(entry.simulated))] : []),
@@ -81,7 +93,7 @@ function ranking(section, data, player) {
       number(blocks(entry.link_blocks)),
       number(entry.sharing === 0 ? '?' : String(entry.sharing)),
       html('td', {}, entry.play === undefined ? '' : html('button', { type: 'button', class: 'watch', 'aria-label': `Watch ${named(entry.algorithm, entry.setting)}`, onclick: () => { player.choose(entry.play, 0); player.section.scrollIntoView(); } }, 'watch')));
-    const names = ['', 'algorithm', 'time', '× fastest', 'where the time goes', '× bound', ...(data.model ? [`${data.model.name} model`] : []), 'steps', 'charged volume', 'link contention', ''];
+    const names = ['', 'algorithm', ...(data.free_model ? ['in step', 'free-running'] : ['time']), '× fastest', 'where the time goes', '× bound', ...(data.model ? [`${data.model.name} model`] : []), 'steps', 'charged volume', 'link contention', ''];
     const classes = names.map((name, i) => (name === 'where the time goes' ? 'wide' : i > 1 && name !== '' ? 'number' : ''));
     table.replaceChildren(
       html('thead', {}, html('tr', {}, ...names.map((name, i) => html('th', { scope: 'col', class: classes[i] }, name)))),
@@ -91,7 +103,8 @@ function ranking(section, data, player) {
   const shares = TERMS.map((_, t) => sum(data.ranking.map((entry) => entry.seconds[t])));
   const more = hidden.length > 0 ? html('button', { type: 'button', class: 'more', onclick: () => { fill(true); more.remove(); } }, `Show ${many(hidden.length, 'more setting')}`) : undefined;
   section.append(html('h2', {}, 'Ranking'),
-    html('p', { class: 'hint' }, 'Every algorithm that applies, by predicted time. The vertical line is the lower bound.'),
+    html('p', { class: 'hint' }, data.free_model ? `Every algorithm that applies, by the larger of its times in step and without barriers, by the ${data.free_model} model where it was simulated. The vertical line is the lower bound of times in step.`
+      : 'Every algorithm that applies, by predicted time. The vertical line is the lower bound.'),
     termLegend(shares),
     html('div', { class: 'scroll' }, table),
     html('p', {}, more ?? '', ' ', takeButton('Copy table', 'Copy the ranking as text', () => copy(tableText(table)))),

@@ -71,7 +71,8 @@ impl<'x> Pool<'x> {
                 let price = self.pricing.price(&solution, WORK_PER_SETTING);
                 let asked = self.asked.len();
                 let new = Candidate::new(&solution, price, &self.pricing);
-                self.candidates.push(Candidate { asked, ..new });
+                let schedule = Some(solution.schedule);
+                self.candidates.push(Candidate { asked, schedule, ..new });
                 self.decide();
             }
         }

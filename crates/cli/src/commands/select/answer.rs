@@ -1,6 +1,6 @@
 //! The text of `select`: the answer, its assumptions, the best rows, the winners by block size.
 
-use topocoll::contention::Estimate;
+use topocoll::contention::{Estimate, Settings};
 use topocoll::{
     Catalogue, Choice, Exchange, FullyConnected, NotSimulated, Priced, Request, Selection, Shape,
     Time, check_counting_work,
@@ -18,7 +18,7 @@ use crate::render::{self, Answer, Field, Table, blocks, bytes, height, seconds, 
 
 /// The fewest rows of the table: on a machine with faults, what these cost takes lines too, so there are
 /// fewer rows where the answer is longer than a screen.
-const FEWEST: usize = 3;
+const FEWEST: usize = 2;
 
 /// Lines of a screen.
 const SCREEN: usize = 30;
@@ -130,10 +130,14 @@ impl Told<'_> {
         let Some(&(best, time)) = self.ranking.choices.first() else {
             return self.none_simulated();
         };
-        let mut parts = vec![match self.ranking.model {
-            Some(model) => format!("{} by the {model} model", seconds(time)),
-            None => seconds(time),
-        }];
+        let mut parts = match (self.ranking.model, best.free_running) {
+            (Some(model), _) => vec![format!("{} by the {model} model", seconds(time))],
+            (None, None) => vec![seconds(time)],
+            (None, Some(run)) => {
+                let in_step = format!("{} in step", seconds(best.price.time.total()));
+                vec![in_step, self.free_running(run.seconds)]
+            }
+        };
         let others = &mut self.ranking.choices.iter();
         if let Some(&(next, other)) = others.find(|(choice, _)| choice.algorithm != best.algorithm)
         {
@@ -161,6 +165,18 @@ impl Told<'_> {
                 self.named(first)
             ),
             Some(_) => format!("Use {name}: {parts}; {choices} not simulated, and may be faster."),
+        }
+    }
+
+    /// `682.4 us free-running (wormhole)`, of the best choice.
+    fn free_running(&self, time: f64) -> String {
+        let Some(found) = &self.selection.without_barriers else { return String::new() };
+        let other = found
+            .otherwise
+            .map_or(String::new(), |(model, time)| format!("; {} by {model}", seconds(time)));
+        match time.is_finite() {
+            true => format!("{} free-running ({}{other})", seconds(time), found.model),
+            false => format!("a deadlock free-running ({}{other})", found.model),
         }
     }
 
@@ -268,11 +284,19 @@ impl Told<'_> {
         let terms = all && !self.narrow();
         // Each column: its header, whether it is shown, and its fields.
         type Column<'a> = (&'a str, bool, &'a dyn Fn(&Row<'_>) -> Field);
-        let columns: [Column<'_>; 12] = [
+        let free = self.selection.without_barriers.is_some();
+        let time = if free { "in step" } else { self.ranking.model.unwrap_or("time") };
+        let columns: [Column<'_>; 13] = [
             ("algorithm", true, &|row| row.choice.algorithm.clone().into()),
             ("setting", settings, &|row| Field::Setting(None, setting(row))),
-            (self.ranking.model.unwrap_or("time"), true, &|row| {
-                format!("{}{}", floor(row), seconds(row.time)).into()
+            (time, true, &|row| {
+                let time = if free { spent(row).total() } else { row.time };
+                format!("{}{}", floor(row), seconds(time)).into()
+            }),
+            ("free-running", free, &|row| match row.choice.free_running {
+                None => "-".to_owned().into(),
+                Some(run) if run.seconds.is_infinite() => "deadlock".to_owned().into(),
+                Some(run) => seconds(run.seconds).into(),
             }),
             ("steps model", steps_model, &|row| seconds(spent(row).total()).into()),
             ("of the bound", !steps_model, &|row| format!("{:.2}x", row.choice.bound_ratio).into()),
@@ -327,6 +351,7 @@ impl Told<'_> {
                 _ => "The steps model has the same order.\n".to_owned(),
             };
         }
+        out += &self.without_barriers();
         let by = if self.report.simulated.is_some() { " of the steps model" } else { "" };
         let bound = &self.selection.bound;
         out += &format!(
@@ -346,6 +371,32 @@ impl Told<'_> {
                 "Each message counts with its own bytes; both ends know the sizes. A block is the mean size, rounded up: {}.\n",
                 bytes(self.exchange.problem().block_bytes)
             );
+        }
+        out
+    }
+
+    /// What keeping in step would win, what a program without a schedule does, and what the simulations need.
+    fn without_barriers(&self) -> String {
+        let mut out = String::new();
+        if let Some(found) = self.selection.in_step() {
+            out += &format!(
+                "{} would win if a barrier cost less than {}.\n",
+                self.named(&self.selection.choices[found.choice]),
+                seconds(found.barrier)
+            );
+        }
+        if let Some(time) = self.selection.all_at_once {
+            out += &format!("All at once: {} by fluid with all ports.\n", seconds(time));
+        }
+        let several = self.rows.iter().filter_map(|row| {
+            let run = row.choice.free_running?;
+            let needs = run.virtual_channels > Settings::default().vcs;
+            needs.then(|| format!("{} for {}", run.virtual_channels, self.named(row.choice)))
+        });
+        let several: Vec<_> = several.collect();
+        if !several.is_empty() {
+            let some = several.join(", ");
+            out += &format!("Virtual channels of a link, as the routes require them: {some}.\n");
         }
         out
     }
@@ -376,10 +427,10 @@ impl Told<'_> {
     /// Whether another algorithm costs as much as the best. True if no algorithm applies.
     fn is_tied(&self) -> bool {
         self.selection.best().is_none_or(|best| {
-            let row = Row::new(best, best.price.time.total());
+            let row = Row::new(best, best.ranked_seconds());
             (self.selection.choices.iter())
                 .filter(|other| other.algorithm != best.algorithm)
-                .any(|other| row.costs_as(other, other.price.time.total()))
+                .any(|other| row.costs_as(other, other.ranked_seconds()))
         })
     }
 
@@ -414,11 +465,17 @@ impl Told<'_> {
                     true => render::named(name, parameters),
                     false => render::named(name, &self.names.complete(name, parameters)),
                 };
-                (crossover.block_bytes, crossover.to_bytes, name)
+                let mark = if crossover.changes.is_empty() { "" } else { "*" };
+                (crossover.block_bytes, crossover.to_bytes, name + mark)
             });
-            let by = if self.report.simulated.is_some() { " in the steps model" } else { "" };
+            let by = match (&self.report.simulated, &self.selection.without_barriers) {
+                (Some(_), _) => " in the steps model",
+                (None, Some(_)) => " in step",
+                (None, None) => "",
+            };
             let parts = by_size(1, &parts.collect::<Vec<_>>());
             out += &format!("Fastest by block size{by}: {parts}.\n");
+            out += &self.changes();
             let splits = |name: &&String| crossovers.iter().any(|one| one.algorithm == **name);
             for name in self.selection.split.iter().filter(splits) {
                 out += &format!(
@@ -435,6 +492,27 @@ impl Told<'_> {
             );
         }
         out
+    }
+
+    /// The sizes at which another choice is the best of what runs.
+    fn changes(&self) -> String {
+        let Some(found) = &self.selection.without_barriers else { return String::new() };
+        let changes = self.selection.crossovers.iter().flat_map(|one| &one.changes);
+        let changes: Vec<u64> = changes.copied().collect();
+        if changes.is_empty() {
+            return match found.up_to.filter(|_| self.args.all) {
+                Some(last) => format!("Sizes above {} were not simulated.\n", bytes(last)),
+                None => String::new(),
+            };
+        }
+        // Successive powers of 2 are a range.
+        let ranges = changes.chunk_by(|&size, &next| next == 2 * size).map(|range| match range {
+            [first, .., last] => format!("{} to {}", bytes(*first), bytes(*last)),
+            one => bytes(one[0]),
+        });
+        let ranges = ranges.collect::<Vec<_>>().join(", ");
+        let more = found.up_to.map_or("", |_| " (larger sizes were not simulated)");
+        format!("* Free-running, another choice is the best: {ranges}{more}.\n")
     }
 
     /// What the text leaves out, and the options that show it.
@@ -483,7 +561,7 @@ impl<'s> Ranking<'s> {
                 }
             }
             None => {
-                let timed = |choice: &'s Choice| (choice, choice.price.time.total());
+                let timed = |choice: &'s Choice| (choice, choice.ranked_seconds());
                 Self {
                     choices: selection.choices.iter().map(timed).collect(),
                     undecided: selection.undecided().len(),

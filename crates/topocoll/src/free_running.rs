@@ -1,0 +1,165 @@
+//! Rankings of what runs: programs put no barriers between steps.
+//!
+//! Choices that take at most twice the least time in step are simulated without barriers, all by one model,
+//! and ordered by the larger of both times. As no time is below that in step, a choice is simulated first
+//! where it may still be the best; the others follow as far as the messages of the budget go.
+
+use rayon::prelude::*;
+use topocoll_analysis::contention::{
+    AllToAll, ContentionModel, Control, MODELS, Request, Settings, estimate, in_seconds, simulate,
+};
+use topocoll_schedule::Schedule;
+use topocoll_topology::parallel;
+
+use crate::pool::best_time;
+use crate::simulated::{FreeRunning, NotSimulated, free_running};
+use crate::{Choice, Exchange};
+
+/// Choices are simulated up to this multiple of the least time in step.
+const WITHIN: f64 = 2.0;
+/// Choices that are simulated at once: the same on every computer.
+const BATCH: usize = 4;
+/// The models differ on a choice by more than this share.
+const DIFFER: f64 = 0.1;
+/// The most messages that are sent all at once: the time grows with their square.
+const AT_ONCE: u64 = 1 << 14;
+
+/// An exchange, and the schedules of its choices.
+#[derive(Clone, Copy)]
+pub(crate) struct Of<'a> {
+    pub(crate) exchange: &'a Exchange<'a>,
+    pub(crate) schedule: &'a dyn Fn(&Choice) -> Option<Schedule>,
+}
+
+/// Simulates choices without barriers, as far as the messages go that are left.
+pub(crate) struct FreeRuns {
+    model: &'static ContentionModel,
+    /// Messages that may be simulated.
+    left: u128,
+}
+
+impl FreeRuns {
+    /// The first model that simulates all choices that may be the best, with the choices in the order of the
+    /// larger of both times. `None` where no model does: then the order stays.
+    pub(crate) fn rank(of: Of<'_>, choices: &mut [Choice]) -> Option<Self> {
+        let models = MODELS.iter().filter(|model| model.simulates_schedules());
+        models.into_iter().find_map(|model| {
+            let mut runs = Self { model, left: of.exchange.limits().messages.into() };
+            let mut ranked = choices.to_vec();
+            let rest = runs.decide(of, &mut ranked)?;
+            let most = WITHIN * best_time(ranked.iter().map(|choice| &choice.price));
+            runs.simulate_rest(of, &mut ranked[rest..], most);
+            sort(&mut ranked);
+            choices.clone_from_slice(&ranked);
+            Some(runs)
+        })
+    }
+
+    /// Whether the first choice is the best of what runs, if the messages that are left tell.
+    pub(crate) fn is_first_best(&mut self, of: Of<'_>, mut choices: Vec<Choice>) -> Option<bool> {
+        let first = choices.first()?.clone();
+        self.decide(of, &mut choices)?;
+        sort(&mut choices);
+        let is = |choice: &Choice| {
+            (&choice.algorithm, &choice.parameters) == (&first.algorithm, &first.parameters)
+        };
+        choices.first().map(is)
+    }
+
+    pub(crate) fn model(&self) -> &'static str {
+        self.model.name
+    }
+
+    /// Simulates choices, which are in the order of times in step, until no other one may be the best.
+    /// Returns the first that is not simulated, or `None` if the messages are not enough.
+    fn decide(&mut self, of: Of<'_>, choices: &mut [Choice]) -> Option<usize> {
+        let mut next = 0;
+        loop {
+            let best =
+                choices[..next].iter().map(Choice::ranked_seconds).fold(f64::INFINITY, f64::min);
+            let Some(choice) = choices.get(next) else { return Some(next) };
+            if choice.price.time.total() >= best {
+                return Some(next);
+            }
+            let end = choices.len().min(next + BATCH);
+            let batch = &mut choices[next..end];
+            let cases: Vec<_> = batch.iter().map(|choice| self.case(of, choice)).collect();
+            let cases: Vec<(Schedule, u128)> = cases.into_iter().collect::<Option<_>>()?;
+            let messages: u128 = cases.iter().map(|(_, messages)| messages).sum();
+            self.left = self.left.checked_sub(messages)?;
+            let exchange = of.exchange;
+            let runs = parallel::each(&cases).map(|(schedule, _)| self.run(exchange, schedule));
+            let runs: Vec<_> = runs.collect();
+            for (choice, run) in batch.iter_mut().zip(runs) {
+                choice.free_running = Some(run?);
+            }
+            next = end;
+        }
+    }
+
+    /// Simulates the other choices that take at most that many seconds, as far as the messages go.
+    fn simulate_rest(&mut self, of: Of<'_>, choices: &mut [Choice], most: f64) {
+        let mut cases = Vec::new();
+        for (place, choice) in choices.iter().enumerate() {
+            if choice.price.time.total() <= most
+                && let Some((schedule, messages)) = self.case(of, choice)
+                && let Some(left) = self.left.checked_sub(messages)
+            {
+                self.left = left;
+                cases.push((place, schedule));
+            }
+        }
+        let exchange = of.exchange;
+        let run = |(place, schedule): &(usize, Schedule)| (*place, self.run(exchange, schedule));
+        let runs: Vec<_> = parallel::each(&cases).map(run).collect();
+        for (place, run) in runs {
+            choices[place].free_running = run;
+        }
+    }
+
+    /// The schedule of a choice, and its messages.
+    fn case(&self, of: Of<'_>, choice: &Choice) -> Option<(Schedule, u128)> {
+        let schedule = (of.schedule)(choice)?;
+        let (machine, settings) = (of.exchange.machine(), Settings::default());
+        let estimate = estimate(&schedule, machine, self.model, &settings, 0).ok()?;
+        Some((schedule, estimate.messages))
+    }
+
+    /// The time of a schedule; a deadlock never ends.
+    fn run(&self, exchange: &Exchange<'_>, schedule: &Schedule) -> Option<FreeRunning> {
+        let (machine, memory) = (exchange.machine(), exchange.limits().memory);
+        match free_running(schedule, machine, self.model, memory, Control::NONE).ok()? {
+            Ok(run) => Some(run),
+            Err(NotSimulated::Deadlock) => Some(FreeRunning::DEADLOCK),
+            Err(_) => None,
+        }
+    }
+
+    /// Seconds of the best choice by another model, if that differs by more than a little.
+    pub(crate) fn otherwise(&mut self, of: Of<'_>, best: &Choice) -> Option<(&'static str, f64)> {
+        let own = best.free_running?.seconds;
+        let others = MODELS.iter().filter(|model| model.simulates_schedules());
+        let model = others.into_iter().find(|model| model.name != self.model.name)?;
+        let other = Self { model, left: self.left };
+        let (schedule, messages) = other.case(of, best)?;
+        self.left = self.left.checked_sub(messages)?;
+        let seconds = other.run(of.exchange, &schedule)?.seconds;
+        ((seconds - own).abs() > DIFFER * own).then_some((model.name, seconds))
+    }
+}
+
+/// By the larger of both times; equal ones keep their order.
+fn sort(choices: &mut [Choice]) {
+    choices.sort_by(|a, b| a.ranked_seconds().total_cmp(&b.ranked_seconds()));
+}
+
+/// Seconds of all messages of an exchange, posted at once over all ports, by the fluid model; `None` where it
+/// takes long.
+pub(crate) fn all_at_once(exchange: &Exchange<'_>) -> Option<f64> {
+    let (machine, memory) = (exchange.machine(), exchange.limits().memory);
+    let traffic = AllToAll::new(machine, exchange.problem().block_bytes, memory).ok()?;
+    let model = MODELS.iter().find(|model| model.name == "fluid")?;
+    let few = traffic.messages() <= AT_ONCE;
+    let found = few.then(|| simulate(&Request::new(&traffic, machine, model, memory)));
+    found?.ok().map(|found| in_seconds(found.time))
+}
