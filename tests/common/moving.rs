@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use topocoll::exec::{BlockSizes, Plan, SeededDriver, ThreadedDriver, plan_all};
-use topocoll::{Collective, Rank, Schedule};
+use topocoll::{Collective, Rank, Schedule, Sync};
 
 use crate::without_classes;
 
@@ -37,7 +37,7 @@ pub fn check_seeded(
     assert!(output == expected, "seeded: {}", what());
 }
 
-/// The same by threads, twice by one driver.
+/// The same by threads, twice by one driver: free-running, and with barriers.
 pub fn check_threaded(
     plans: Vec<Arc<Plan>>,
     sizes: &BlockSizes,
@@ -46,12 +46,13 @@ pub fn check_threaded(
 ) {
     let mut output = vec![0xee; expected.len()];
     let mut driver = ThreadedDriver::new(plans, 3);
-    for _ in 0..2 {
+    for sync in [Sync::Free, Sync::Barrier] {
         output.fill(0xee);
+        driver.set_sync(sync);
         driver
             .exchange(sizes.clone(), input, &mut output)
             .unwrap_or_else(|error| panic!("{}: {error}", what()));
-        assert!(output == expected, "threads: {}", what());
+        assert!(output == expected, "threads, {sync}: {}", what());
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod all_to_all_v;
+mod barriers;
 mod embedded;
 mod examples;
 mod execution;

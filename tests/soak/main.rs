@@ -21,7 +21,7 @@ use topocoll::exec::{
     plan_all,
 };
 use topocoll::{
-    Collective, Machine, Problem, Rank, RankClasses, Schedule, Strided, Subset, machine,
+    Collective, Machine, Problem, Rank, RankClasses, Schedule, Strided, Subset, Sync, machine,
 };
 
 /// An exchange that takes longer counts as hanging.
@@ -55,6 +55,10 @@ fn random_schedule_on(mut machine: Machine, random: &mut Rng) -> Schedule {
     let serving = serving(&machine, block_bytes);
     let (algorithm, problem, setting) = &serving[random.usize(..serving.len())];
     schedule_of(&machine, problem, &algorithm.info().name, setting).unwrap()
+}
+
+fn random_sync(random: &mut Rng) -> Sync {
+    if random.bool() { Sync::Barrier } else { Sync::Free }
 }
 
 /// All ranks' input, and the output they must get.
@@ -110,6 +114,7 @@ fn threaded(schedule: &Schedule, random: &mut Rng) -> bool {
     let mut output = vec![0xee; expected.len()];
     for _ in 0..3 {
         output.fill(0xee);
+        driver.set_sync(random_sync(random));
         match driver.exchange(schedule.problem.block_bytes, &input, &mut output) {
             // The verifier, not the driver, checks the output of a broken schedule.
             Ok(_) => assert!(!whole || output == expected, "wrong bytes: {schedule:?}"),
@@ -200,6 +205,7 @@ struct Turn {
     subset: Subset,
     plans: Vec<Arc<Plan>>,
     block: u64,
+    sync: Sync,
     /// For blocks that differ.
     planned: Option<Vec<Arc<PlannedSizes>>>,
 }
@@ -213,7 +219,8 @@ impl Turn {
         let subset = Subset::new(&among[..schedule.problem.ranks as usize], ranks).unwrap();
         let plan = |&rank| Arc::new(Plan::in_subset(schedule, rank, &subset).unwrap());
         let plans: Vec<_> = subset.ranks().iter().map(plan).collect();
-        let mut turn = Self { subset, plans, block: random.u64(1..300), planned: None };
+        let (block, sync) = (random.u64(1..300), random_sync(random));
+        let mut turn = Self { subset, plans, block, sync, planned: None };
         if random.bool() {
             // None where a schedule passes blocks on.
             let planned = turn.plans.iter().map(|plan| {
@@ -261,6 +268,7 @@ impl Turn {
         let mut work = vec![0; plan.workspace_bytes(sizes.clone()) as usize];
         let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
         let mut endpoint = Endpoint::new(Arc::clone(plan), sizes);
+        driver.set_sync(self.sync);
         let ended = driver.drive(&mut endpoint, &mut memory, patience).is_ok();
         assert!(!ended || output == expected, "wrong bytes of rank {rank}, and no error");
         ended

@@ -51,8 +51,10 @@ pub use placement::{Job, Placed, PlacedRoutes, read_nodes};
 pub use ranks::Ranks;
 pub use run::{Control, NamedLink, StepTime};
 pub use settings::{Dateline, MAX_VCS, MODEL_PARAMETERS, ModelParameter, Routing, Settings};
-pub use simulate::{ContentionModel, MODELS, Request, Simulation, Sync, check_model, simulate};
+pub use simulate::{ContentionModel, MODELS, Request, Simulation, check_model, simulate};
 pub use steps::{StepsModel, steps_model};
 pub use timeline::{RankStep, Timeline, steps_timeline};
 pub use trace::{write_links, write_trace};
 pub use traffic::{Posted, Scheduled, Share, Traffic};
+
+pub use topocoll_schedule::Sync;

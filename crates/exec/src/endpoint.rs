@@ -261,11 +261,6 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Whether the step is over and the next has not begun: a driver may run other ranks first.
-    pub(crate) fn is_between_steps(&self) -> bool {
-        self.stage == Stage::Settle && self.outstanding == 0 && self.arrived.is_empty()
-    }
-
     /// The next action.
     ///
     /// # Errors
@@ -273,19 +268,34 @@ impl Endpoint {
     /// [`cancel`](Self::cancel).
     pub fn poll(&mut self) -> Result<Action, ExecError> {
         loop {
+            if let Some(action) = self.poll_in_step()? {
+                return Ok(action);
+            }
+        }
+    }
+
+    /// As [`poll`](Self::poll), for drivers that keep ranks in step: `None` once between two steps,
+    /// when this rank has ended all messages of one and is at the begin of the next, which
+    /// [`step`](Self::step) returns. All ranks of a schedule have as many steps, also those without
+    /// messages in some.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    pub fn poll_in_step(&mut self) -> Result<Option<Action>, ExecError> {
+        loop {
             match self.stage {
                 Stage::Keep => {
                     self.enter(0);
                     if !self.plan.kept.is_empty()
                         || self.plan.aside.as_ref().is_some_and(|aside| !aside.is_empty())
                     {
-                        return Ok(Action::Copy(MemoryCopy::Keep));
+                        return Ok(Some(Action::Copy(MemoryCopy::Keep)));
                     }
                 }
                 Stage::Local => {
                     self.stage = Stage::Pack(self.first_send());
                     if self.moves().is_some() {
-                        return Ok(Action::Copy(MemoryCopy::Local));
+                        return Ok(Some(Action::Copy(MemoryCopy::Local)));
                     }
                 }
                 Stage::Pack(send) if send == self.first_receive() => {
@@ -295,7 +305,7 @@ impl Endpoint {
                     self.stage = Stage::Pack(send + 1);
                     let message = self.message(send);
                     if message.staged {
-                        return Ok(Action::Copy(MemoryCopy::Pack(message)));
+                        return Ok(Some(Action::Copy(MemoryCopy::Pack(message))));
                     }
                 }
                 Stage::Receive(receive) if receive == self.end() => {
@@ -307,7 +317,7 @@ impl Endpoint {
                         continue;
                     }
                     self.start(receive);
-                    return Ok(Action::Receive(self.message(receive)));
+                    return Ok(Some(Action::Receive(self.message(receive))));
                 }
                 Stage::Send(send) if send == self.first_receive() => self.stage = Stage::Settle,
                 Stage::Send(send) => {
@@ -318,20 +328,24 @@ impl Endpoint {
                     self.start(send);
                     let message = self.message(send);
                     self.reading += u32::from(Self::reads(message));
-                    return Ok(Action::Send(message));
+                    return Ok(Some(Action::Send(message)));
                 }
                 Stage::Settle => {
                     if self.reading == 0
                         && let Some(receive) = self.arrived.pop()
                     {
-                        return Ok(Action::Copy(MemoryCopy::Unpack(self.message(receive))));
+                        let message = self.message(receive);
+                        return Ok(Some(Action::Copy(MemoryCopy::Unpack(message))));
                     }
                     if self.outstanding > 0 {
-                        return Ok(Action::Wait);
+                        return Ok(Some(Action::Wait));
                     }
                     self.enter(self.step + 1);
+                    if self.stage != Stage::Done {
+                        return Ok(None);
+                    }
                 }
-                Stage::Done => return Ok(Action::Done),
+                Stage::Done => return Ok(Some(Action::Done)),
                 Stage::Stopped => {
                     let stopped = ExecError::Stopped { rank: self.rank(), step: self.step };
                     return Err(self.refusal.clone().unwrap_or(stopped));

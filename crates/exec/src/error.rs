@@ -284,6 +284,16 @@ pub enum ExecError {
         /// The rank that it waits for.
         peer: Rank,
     },
+    /// The transport's own barrier did not end, or not in time.
+    #[error("rank {rank}, step {step}: the barrier before it: {reason}")]
+    Barrier {
+        /// The rank.
+        rank: Rank,
+        /// The step after the barrier.
+        step: u32,
+        /// The transport's reason.
+        reason: String,
+    },
     /// The deadline passed.
     #[error("rank {rank}, step {step}: nothing from rank {peer} within {} s", within.as_secs_f64())]
     Deadline {

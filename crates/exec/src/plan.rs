@@ -218,6 +218,16 @@ impl Plan {
         self.steps.len() as u32
     }
 
+    /// The rounds of a dissemination barrier among the ranks (Hensgen, Finkel and Manber 1988): in
+    /// each the rank sends an empty message to the first of these ranks, as the machine numbers them,
+    /// and receives one from the second. After the last it has heard, through others, of all ranks.
+    pub fn barrier_rounds(&self) -> impl Iterator<Item = (Rank, Rank)> {
+        let (own, ranks) = (u64::from(self.rank.0), u64::from(self.problem.ranks));
+        let at = move |rank: u64| self.machine_rank((rank % ranks) as u32);
+        let distances = (0..).map(|round| 1u64 << round).take_while(move |&far| far < ranks);
+        distances.map(move |far| (at(own + far), at(own + ranks - far)))
+    }
+
     /// The most sends and receives outstanding at once.
     #[must_use]
     pub fn most_outstanding(&self) -> u32 {

@@ -4,6 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use topocoll_schedule::Sync;
 
 use crate::queue::Queue;
 use crate::turn::Turn;
@@ -21,7 +22,7 @@ use crate::{
 /// # Memory
 /// Buffers exist only while their messages are under way. Ranks in lower steps go first, and of
 /// those the one that was sent to last, so that in an exchange along rings or between pairs few
-/// messages are under way at once.
+/// messages are under way at once. With [`Sync::Barrier`] no more than those of one step are.
 #[derive(Debug)]
 pub struct ThreadedDriver {
     endpoints: Vec<Endpoint>,
@@ -37,6 +38,7 @@ pub struct ThreadedDriver {
     /// The threads beside the caller's, which sleep between exchanges; started by the first that
     /// wants them, and in another process again.
     others: Option<(u32, ThreadPool)>,
+    sync: Sync,
 }
 
 /// Buffers that a thread keeps for messages to come.
@@ -104,6 +106,8 @@ struct Roll {
     /// Threads that wait for a rank to run: only they need a call to wake.
     waiting: usize,
     done: usize,
+    /// Under barriers, ranks at the begin of a step that others have not come to, with the step.
+    at_barrier: Vec<(usize, usize)>,
     failed: Option<ExecError>,
 }
 
@@ -112,6 +116,7 @@ struct Shared<'m> {
     inboxes: &'m [Mutex<Vec<Envelope>>],
     turns: &'m [Turn],
     roll: &'m Mutex<Roll>,
+    sync: Sync,
     changed: Condvar,
     inputs: Vec<&'m [u8]>,
     /// Bytes of packed messages that have been sent and are not yet unpacked, and the most so far.
@@ -134,7 +139,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl ThreadedDriver {
     /// The driver of these plans, that of rank i at i, on at most `threads` threads, the caller's
-    /// included.
+    /// included. Its exchanges are free-running.
     #[must_use]
     pub fn new(plans: Vec<Arc<Plan>>, threads: usize) -> Self {
         let endpoints: Vec<_> = plans.into_iter().map(|plan| Endpoint::new(plan, 0u64)).collect();
@@ -149,7 +154,14 @@ impl ThreadedDriver {
             roll: Mutex::default(),
             spares: (0..threads).map(|_| Mutex::default()).collect(),
             others: None,
+            sync: Sync::Free,
         }
+    }
+
+    /// Sets the synchronization between steps of the next exchanges: with barriers no rank begins a
+    /// step before all have ended the last one.
+    pub fn set_sync(&mut self, sync: Sync) {
+        self.sync = sync;
     }
 
     /// The threads used.
@@ -214,6 +226,7 @@ impl ThreadedDriver {
             inboxes: &self.inboxes,
             turns: &self.turns,
             roll: &self.roll,
+            sync: self.sync,
             changed: Condvar::new(),
             inputs,
             under_way: AtomicU64::new(0),
@@ -314,10 +327,17 @@ impl Shared<'_> {
                     self.turns[rank].yielded();
                     roll.queue.push(step, rank);
                 }
+                Ok(Outcome::Ends(step)) => {
+                    self.turns[rank].yielded();
+                    roll.at_barrier.push((step, rank));
+                }
                 Ok(Outcome::Done) => roll.done += 1,
                 Err(error) => {
                     roll.failed.get_or_insert(error);
                 }
+            }
+            if roll.passes_barrier(self.lanes.len()) && roll.waiting > 0 {
+                self.changed.notify_all();
             }
             next = self.next(roll);
         }
@@ -359,18 +379,23 @@ impl Shared<'_> {
         waiting.expect("bug: ranks that wait for nobody")
     }
 
-    /// Runs a rank until it waits, or is in a later step than another that may run.
+    /// Runs a rank until it waits, or is at the begin of a step and another that may run is in an
+    /// earlier one, or may be under barriers.
     fn run(&self, rank: usize, spare: &mut Vec<Vec<u8>>) -> Result<Outcome, ExecError> {
         let mut lane = lock(&self.lanes[rank]);
         let lane = &mut *lane;
         loop {
-            if lane.endpoint.is_between_steps() {
-                let step = lane.endpoint.step() as usize + 1;
+            let Some(action) = lane.endpoint.poll_in_step()? else {
+                let step = lane.endpoint.step() as usize;
+                if self.sync == Sync::Barrier {
+                    return Ok(Outcome::Ends(step));
+                }
                 if lock(self.roll).queue.lowest() < step {
                     return Ok(Outcome::Yields(step));
                 }
-            }
-            match lane.endpoint.poll()? {
+                continue;
+            };
+            match action {
                 Action::Copy(copy) => lane.copy(copy, self, spare),
                 Action::Send(message) => self.send(rank, lane, message, spare)?,
                 Action::Receive(message) => lane.desk.posted.push_back(message),
@@ -438,7 +463,20 @@ impl Shared<'_> {
 impl Roll {
     fn open(&mut self, ranks: usize, steps: usize) {
         self.queue.reset(ranks, steps);
+        self.at_barrier.clear();
         (self.running, self.waiting, self.done, self.failed) = (0, 0, 0, None);
+    }
+
+    /// Whether there are ranks at a barrier and no others, except those that are done: then they are
+    /// queued.
+    fn passes_barrier(&mut self, ranks: usize) -> bool {
+        if self.at_barrier.is_empty() || self.at_barrier.len() + self.done < ranks {
+            return false;
+        }
+        while let Some((step, rank)) = self.at_barrier.pop() {
+            self.queue.push(step, rank);
+        }
+        true
     }
 }
 
@@ -446,6 +484,8 @@ enum Outcome {
     Waits,
     /// To be queued in this step.
     Yields(usize),
+    /// At the barrier before this step.
+    Ends(usize),
     Done,
 }
 

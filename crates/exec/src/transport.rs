@@ -2,14 +2,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use topocoll_schedule::Sync;
 use topocoll_topology::Rank;
 
-use crate::{Action, Endpoint, EndpointMessage, ExecError, Plan, Storage};
+use crate::{Action, Buffer, Endpoint, EndpointMessage, ExecError, Plan, Region, Storage, Token};
 
 /// Carries a rank's messages. A runtime implements it for [`Driver`].
 ///
-/// Tags number the steps of the exchanges that two ranks have in common, without end: after 2^32 they
-/// begin again. Messages of the same tag, or of two exchanges, arrive in the order sent.
+/// Tags number the steps of the exchanges that two ranks have in common and the barriers between them,
+/// without end: after 2^32 they begin again. Messages of the same tag, or of two exchanges, arrive in
+/// the order sent.
 pub trait Transport {
     /// Sends a message; its bytes are taken before the call returns. It blocks at most until they
     /// are.
@@ -46,6 +48,18 @@ pub trait Transport {
     fn places(&self) -> bool {
         false
     }
+
+    /// Waits until all ranks of a plan call it, in at most `patience`, by a barrier that the transport
+    /// has itself. `None`, unless it has one: a [`Driver`] with [`Sync::Barrier`] then sends empty
+    /// messages instead. All ranks of a plan give the same answer. It returns although another rank
+    /// has failed and does not call it.
+    ///
+    /// # Errors
+    /// The reason, as text.
+    fn barrier(&mut self, plan: &Plan, patience: Duration) -> Option<Result<(), String>> {
+        let _ = (plan, patience);
+        None
+    }
 }
 
 /// A message that has arrived.
@@ -68,6 +82,10 @@ pub struct Arrival {
 /// An exchange that fails is one of them. A rank that fails says so to the others by an empty message,
 /// unless the transport [places](Transport::places) messages; then all go on with the next exchange,
 /// and messages of the last one that are late are dropped.
+///
+/// With [`Sync::Barrier`] no rank begins a step before all have ended the last one. A barrier is an
+/// empty message to and from each of log2(ranks) others, or the [transport's](Transport::barrier). Its
+/// messages are waited for like all others: within `patience`, and not for a rank that has left.
 #[derive(Debug)]
 pub struct Driver<T> {
     transport: T,
@@ -76,12 +94,20 @@ pub struct Driver<T> {
     /// Messages that came before they were waited for.
     held: VecDeque<Arrival>,
     has_failed: bool,
+    sync: Sync,
 }
 
 impl<T: Transport> Driver<T> {
-    /// A driver whose first exchange has tags from 0 on.
+    /// A driver whose first exchange has tags from 0 on, and whose exchanges are free-running.
     pub fn new(transport: T) -> Self {
-        Self { transport, next: Vec::new(), held: VecDeque::new(), has_failed: false }
+        let (next, held, sync) = (Vec::new(), VecDeque::new(), Sync::Free);
+        Self { transport, next, held, has_failed: false, sync }
+    }
+
+    /// Sets the synchronization between steps of the next exchanges. All ranks of an exchange have the
+    /// same; otherwise it fails.
+    pub fn set_sync(&mut self, sync: Sync) {
+        self.sync = sync;
     }
 
     /// The transport.
@@ -118,8 +144,10 @@ impl<T: Transport> Driver<T> {
                 self.leave(&plan);
             }
         }
-        // One tag more, for ranks that leave.
-        peers().for_each(|peer| self.next[peer] = self.next[peer].wrapping_add(plan.tags() + 1));
+        // Steps, a rank that leaves, and barriers; also when free, so that ranks that differ in it
+        // fail in one exchange only.
+        let tags = (2 * plan.tags()).max(1);
+        peers().for_each(|peer| self.next[peer] = self.next[peer].wrapping_add(tags));
         self.held.retain(|held| behind(&self.next, held) >= 0);
         outcome
     }
@@ -141,7 +169,13 @@ impl<T: Transport> Driver<T> {
     ) -> Result<(), ExecError> {
         let (mut posted, mut ready) = (VecDeque::new(), VecDeque::new());
         loop {
-            match endpoint.poll()? {
+            let Some(action) = endpoint.poll_in_step()? else {
+                if self.sync == Sync::Barrier {
+                    self.barrier(endpoint, &mut posted, patience)?;
+                }
+                continue;
+            };
+            match action {
                 Action::Copy(copy) => endpoint.copy(copy, memory),
                 Action::Send(message) => {
                     let (to, tag, transport) =
@@ -191,16 +225,60 @@ impl<T: Transport> Driver<T> {
         }
     }
 
+    /// Waits until all ranks of the plan are at the begin of this step, where nothing is posted.
+    fn barrier(
+        &mut self,
+        endpoint: &Endpoint,
+        posted: &mut VecDeque<EndpointMessage>,
+        patience: Duration,
+    ) -> Result<(), ExecError> {
+        let (plan, step) = (endpoint.plan(), endpoint.step());
+        if let Some(ended) = self.transport.barrier(plan, patience) {
+            let rank = endpoint.rank();
+            return ended.map_err(|reason| ExecError::Barrier { rank, step, reason });
+        }
+        // Tags after those of steps, and of ranks that leave.
+        let (tag, region) =
+            (plan.tags() + step, Region { buffer: Buffer::Work, offset: 0, bytes: 0 });
+        let message = |peer| EndpointMessage { token: Token(0), peer, tag, region, staged: false };
+        for (to, from) in plan.barrier_rounds() {
+            let (to, from) = (message(to), message(from));
+            let sent = self.transport.send(to.peer, self.tag(to), &[]);
+            sent.map_err(|reason| failed(endpoint, to.peer, reason))?;
+            let bytes = if self.transport.places() {
+                let tag = self.tag(from);
+                let received = self.transport.receive_into(from.peer, tag, &mut [], patience);
+                let received = received.map_err(|reason| failed(endpoint, from.peer, reason))?;
+                received.ok_or_else(|| late(endpoint, from, patience))?
+            } else if let Some(arrival) = self.kept(endpoint, from)? {
+                arrival.bytes.len() as u64
+            } else {
+                posted.push_back(from);
+                self.awaited(endpoint, posted, patience)?.1.bytes.len() as u64
+            };
+            if bytes > 0 {
+                let (rank, peer, tag) = (endpoint.rank(), from.peer, self.tag(from));
+                return Err(ExecError::Unexpected { rank, step, peer, tag });
+            }
+        }
+        Ok(())
+    }
+
     fn tag(&self, message: EndpointMessage) -> u32 {
         self.next[message.peer.index()].wrapping_add(message.tag)
     }
 
-    /// The step of this exchange that a message belongs to: negative for one of an earlier exchange,
-    /// and the number of steps or more for a later one.
+    /// The step of this exchange that a message belongs to, or the barrier before it: negative for one
+    /// of an earlier exchange, and the number of steps or more for a later one.
     fn step(&self, endpoint: &Endpoint, arrival: &Arrival) -> i64 {
-        let step = behind(&self.next, arrival);
-        let later = if endpoint.plan().includes(arrival.from) { 0 } else { endpoint.plan().tags() };
-        if step < 0 { step.into() } else { i64::from(later) + i64::from(step) }
+        let (step, tags) =
+            (i64::from(behind(&self.next, arrival)), i64::from(endpoint.plan().tags()));
+        match step {
+            ..0 => step,
+            _ if !endpoint.plan().includes(arrival.from) => tags + step,
+            _ if tags < step && step < 2 * tags => step - tags,
+            _ => step,
+        }
     }
 
     /// The message of a receive, if it is there.
@@ -222,7 +300,7 @@ impl<T: Transport> Driver<T> {
     /// A posted receive and its message, which arrives within `patience`.
     fn awaited(
         &mut self,
-        endpoint: &mut Endpoint,
+        endpoint: &Endpoint,
         posted: &mut VecDeque<EndpointMessage>,
         patience: Duration,
     ) -> Result<(EndpointMessage, Arrival), ExecError> {
@@ -233,7 +311,7 @@ impl<T: Transport> Driver<T> {
             let left =
                 until.map_or(patience, |until| until.saturating_duration_since(Instant::now()));
             let arrival = match self.transport.arrival(left) {
-                Err(reason) => return Err(endpoint.fail(first.token, reason)),
+                Err(reason) => return Err(failed(endpoint, first.peer, reason)),
                 Ok(None) if left.is_zero() => return Err(late(endpoint, first, patience)),
                 Ok(None) => continue,
                 Ok(Some(arrival)) => arrival,
@@ -271,6 +349,10 @@ fn behind(next: &[u32], arrival: &Arrival) -> i32 {
 fn unexpected(endpoint: &Endpoint, arrival: &Arrival) -> ExecError {
     let (rank, step) = (endpoint.rank(), endpoint.step());
     ExecError::Unexpected { rank, step, peer: arrival.from, tag: arrival.tag }
+}
+
+fn failed(endpoint: &Endpoint, peer: Rank, reason: String) -> ExecError {
+    ExecError::Transport { rank: endpoint.rank(), step: endpoint.step(), peer, reason }
 }
 
 fn gone(endpoint: &Endpoint, peer: Rank) -> ExecError {

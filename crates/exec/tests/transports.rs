@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use topocoll_exec::{Action, Arrival, Driver, Endpoint, ExecError, Memory, Plan, Transport};
 use topocoll_schedule::{
     Block, Collective, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet,
-    Step, Strided,
+    Step, Strided, Sync,
 };
 use topocoll_topology::{Rank, Route};
 
@@ -156,12 +156,12 @@ impl Transport for Channels {
     }
 }
 
-/// The outputs of some exchanges of every rank in sequence, with rank 2 over a transport that is faulty
-/// in the first of them.
+/// The outputs of exchanges of every rank in sequence, with rank 2 over a transport that is faulty in
+/// the first of them.
 fn exchanges(
     fault: Fault,
     patience: Duration,
-    count: usize,
+    syncs: &'static [Sync],
 ) -> Vec<Vec<Result<Vec<u8>, ExecError>>> {
     let places = matches!(fault, Fault::Place | Fault::PlaceShort(_));
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..RANKS).map(|_| channel()).unzip();
@@ -175,7 +175,8 @@ fn exchanges(
             let mut endpoint = Endpoint::new(plan(rank), BLOCK);
             let input: Vec<u8> = (0..RANKS).flat_map(|to| block(rank, to)).collect();
             let mut work = vec![0; endpoint.plan().workspace_bytes(BLOCK) as usize];
-            let outputs = (0..count).map(|_| {
+            let outputs = syncs.iter().map(|&sync| {
+                driver.set_sync(sync);
                 let short = driver.transport().fault == Fault::ShortOutput;
                 let mut output = vec![0; input.len() - usize::from(short)];
                 let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
@@ -192,9 +193,16 @@ fn exchanges(
 }
 
 /// The output of one exchange of every rank.
-fn exchange(fault: Fault, patience: Duration) -> Vec<Result<Vec<u8>, ExecError>> {
-    exchanges(fault, patience, 1).into_iter().map(|mut outputs| outputs.remove(0)).collect()
+fn exchange(
+    fault: Fault,
+    patience: Duration,
+    sync: &'static [Sync; 1],
+) -> Vec<Result<Vec<u8>, ExecError>> {
+    exchanges(fault, patience, sync).into_iter().map(|mut outputs| outputs.remove(0)).collect()
 }
+
+const FREE: &[Sync; 1] = &[Sync::Free];
+const BARRIER: &[Sync; 1] = &[Sync::Barrier];
 
 fn right(rank: usize, output: &[u8]) -> bool {
     output == (0..RANKS).flat_map(|from| block(from, rank as u32)).collect::<Vec<_>>()
@@ -206,8 +214,10 @@ const SHORT: Duration = Duration::from_millis(200);
 #[test]
 fn late_and_reordered_messages_give_the_right_bytes() {
     for fault in [Fault::None, Fault::Delay, Fault::Reorder, Fault::Place] {
-        for (rank, output) in exchange(fault, Duration::MAX).into_iter().enumerate() {
-            assert!(right(rank, &output.unwrap()), "{fault:?}, rank {rank}");
+        for sync in [FREE, BARRIER] {
+            for (rank, output) in exchange(fault, Duration::MAX, sync).into_iter().enumerate() {
+                assert!(right(rank, &output.unwrap()), "{fault:?}, {sync:?}, rank {rank}");
+            }
         }
     }
 }
@@ -215,7 +225,7 @@ fn late_and_reordered_messages_give_the_right_bytes() {
 #[test]
 fn faults_name_rank_step_and_peer_and_never_hang() {
     let start = Instant::now();
-    let told = |fault| exchange(fault, SHORT);
+    let told = |fault| exchange(fault, SHORT, FREE);
     let error = |fault, rank: usize| told(fault)[rank].clone().unwrap_err().to_string();
     assert_eq!(error(Fault::FailSend(1), 2), "rank 2, step 1: rank 4: cable cut");
     assert_eq!(error(Fault::FailArrival, 2), "rank 2, step 0: rank 1: receiver gone");
@@ -235,34 +245,68 @@ fn faults_name_rank_step_and_peer_and_never_hang() {
     assert_eq!(error(Fault::Stray(77), 4), "rank 4, step 1: rank 2 has left the exchange");
     // A rank that finished has the right bytes.
     for fault in [Fault::FailSend(4), Fault::Lose(4), Fault::Shorten(4)] {
-        for (rank, output) in told(fault).into_iter().enumerate() {
-            assert!(output.is_err() || right(rank, &output.unwrap()), "{fault:?}, rank {rank}");
+        for sync in [FREE, BARRIER] {
+            for (rank, output) in exchange(fault, SHORT, sync).into_iter().enumerate() {
+                assert!(output.is_err() || right(rank, &output.unwrap()), "{fault:?}, rank {rank}");
+            }
         }
     }
     assert!(start.elapsed() < LONG);
 }
 
+/// The tag of the barrier before step 2, behind those of the steps and of ranks that leave.
+const SECOND_BARRIER: u32 = (RANKS - 1) + 2;
+
+#[test]
+fn barriers_that_fail_name_rank_step_and_peer_and_never_hang() {
+    let start = Instant::now();
+    let told = |fault| exchange(fault, SHORT, BARRIER);
+    let cut = told(Fault::FailSend(SECOND_BARRIER));
+    assert_eq!(cut[2].clone().unwrap_err().to_string(), "rank 2, step 2: rank 3: cable cut");
+    assert!(cut.iter().all(Result::is_err), "a rank passes a barrier without rank 2: {cut:?}");
+    let lost = told(Fault::Lose(SECOND_BARRIER));
+    assert!(lost.iter().all(Result::is_err), "a rank passes a barrier without rank 2: {lost:?}");
+    let late = lost.iter().any(|end| matches!(end, Err(ExecError::Deadline { step: 2, .. })));
+    assert!(late, "{lost:?}");
+    // A message with the tag of a barrier is not that of its step.
+    let stray = told(Fault::Stray(SECOND_BARRIER));
+    let error = stray[4].clone().unwrap_err().to_string();
+    assert!(error.starts_with("rank 4, step 1: "), "{error}");
+    assert!(start.elapsed() < LONG);
+}
+
 /// A rank fails and goes on. The others do not wait for it, its messages are not mixed up with those of
-/// another exchange, and the next exchanges are whole.
+/// another exchange, and the next exchanges are whole, with barriers or without.
 #[test]
 fn after_a_failure_all_ranks_go_on() {
+    use Sync::{Barrier, Free};
     let start = Instant::now();
-    for (fault, refused) in [
-        (Fault::FailSend(0), "rank 2, step 0: rank 3: cable cut"),
-        (Fault::FailSend(3), "rank 2, step 3: rank 0: cable cut"),
-        (Fault::FailArrival, "rank 2, step 0: rank 1: receiver gone"),
-        (Fault::ShortOutput, "rank 2: the output buffer has 17 bytes, and the exchange needs 18"),
+    let syncs: [&[Sync]; 2] = [&[Free, Free, Barrier, Free], &[Barrier, Barrier, Free, Barrier]];
+    let cut = "rank 2, step 2: rank 3: cable cut";
+    for (fault, refused, syncs) in [
+        (Fault::FailSend(0), "rank 2, step 0: rank 3: cable cut", &syncs[..]),
+        (Fault::FailSend(3), "rank 2, step 3: rank 0: cable cut", &syncs),
+        (Fault::FailSend(SECOND_BARRIER), cut, &syncs[1..]),
+        (Fault::FailArrival, "rank 2, step 0: rank 1: receiver gone", &syncs),
+        (
+            Fault::ShortOutput,
+            "rank 2: the output buffer has 17 bytes, and the exchange needs 18",
+            &syncs,
+        ),
     ] {
-        let ranks = exchanges(fault, LONG, 4);
-        assert_eq!(ranks[2][0].clone().unwrap_err().to_string(), refused);
-        let left =
-            |outputs: &Vec<Result<_, ExecError>>| matches!(outputs[0], Err(ExecError::Left { .. }));
-        assert!(ranks.iter().any(left), "{fault:?}: {ranks:?}");
-        for (rank, outputs) in ranks.into_iter().enumerate() {
-            for (number, output) in outputs.into_iter().enumerate() {
-                let is_right = output.as_ref().is_ok_and(|output| right(rank, output));
-                let may_fail = number == 0 && output.is_err();
-                assert!(is_right || may_fail, "{fault:?}, rank {rank}, {number}: {output:?}");
+        for &syncs in syncs {
+            let ranks = exchanges(fault, LONG, syncs);
+            assert_eq!(ranks[2][0].clone().unwrap_err().to_string(), refused);
+            let left = |outputs: &Vec<Result<_, ExecError>>| {
+                matches!(outputs[0], Err(ExecError::Left { .. }))
+            };
+            assert!(ranks.iter().any(left), "{fault:?}: {ranks:?}");
+            for (rank, outputs) in ranks.into_iter().enumerate() {
+                for (number, output) in outputs.into_iter().enumerate() {
+                    let is_right = output.as_ref().is_ok_and(|output| right(rank, output));
+                    let may_fail = number == 0 && output.is_err();
+                    assert!(is_right || may_fail, "{fault:?}, rank {rank}, {number}: {output:?}");
+                }
             }
         }
     }

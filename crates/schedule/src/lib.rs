@@ -40,6 +40,7 @@ mod recorded;
 mod schedule;
 mod slots;
 mod step;
+mod sync;
 
 pub use classes::RankClasses;
 pub use demand::{Demand, Drawn, Law};
@@ -50,3 +51,4 @@ pub use recorded::{Message, Recorded, Recorder, SizedMessage};
 pub use schedule::{Origin, Parameters, Rule, Schedule, Setting};
 pub use slots::{Axis, Part, Slot, SlotRun, SlotSet, Strided};
 pub use step::{LocalCopy, Step, Transfer};
+pub use sync::Sync;

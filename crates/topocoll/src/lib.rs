@@ -97,7 +97,7 @@ pub use topocoll_exec as exec;
 pub use topocoll_schedule::{
     Axis, Block, Collective, Demand, Drawn, Kinds, Law, LocalCopy, MAX_BLOCK_BYTES, Message,
     Origin, Parameters, Part, Problem, RankClasses, Recorded, Recorder, Rule, Schedule,
-    ScheduleError, Setting, SizedMessage, Slot, SlotRun, SlotSet, Step, Strided, Transfer,
+    ScheduleError, Setting, SizedMessage, Slot, SlotRun, SlotSet, Step, Strided, Sync, Transfer,
 };
 pub use topocoll_topology::{
     Barrier, Capacity, Clusters, Coordinates, ENDPOINT_PARAMETERS, Endpoint, EndpointParameter,

@@ -1,12 +1,12 @@
 //! Steps that need no simulation: no link and no port is shared in them, and their messages meet no
 //! others. Their times are those of messages alone.
 
-use topocoll_schedule::RankClasses;
+use topocoll_schedule::{RankClasses, Sync};
 use topocoll_topology::{Ports, Rank};
 
 use super::clock::{Clock, Picoseconds};
 use super::run::{Outcome, StepTime};
-use super::simulate::{Request, Sync};
+use super::simulate::Request;
 use super::survey::{Survey, handed};
 use super::traffic::Share;
 use crate::AnalysisError;

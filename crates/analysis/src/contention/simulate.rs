@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use topocoll_schedule::RankClasses;
+use topocoll_schedule::{RankClasses, Sync};
 use topocoll_topology::{Endpoint, LinkId, Machine, Shape, parallel};
 
 use super::classes::ChannelClasses;
@@ -155,16 +155,6 @@ pub const MODELS: &[ContentionModel] = &[
         memory: fluid::memory,
     },
 ];
-
-/// The synchronization between steps.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum Sync {
-    /// A barrier after every step: no node begins a step before all nodes have ended the last one.
-    Barrier,
-    /// None: every node goes on when its own sends and receives are done.
-    Free,
-}
 
 /// A request to simulate traffic.
 #[derive(Clone, Copy)]
