@@ -296,6 +296,9 @@ pub(crate) struct Run {
     /// Exchanges to run; the report has their median time
     #[arg(long, default_value = "5", value_parser = count, allow_hyphen_values = true)]
     pub(crate) repeat: usize,
+    /// Insert a barrier between steps, or let each rank continue by itself
+    #[arg(long, default_value = "free")]
+    pub(crate) sync: Sync,
 }
 
 #[derive(ClapArgs, Debug)]
@@ -599,4 +602,13 @@ pub(crate) enum Model {
 pub(crate) enum Sync {
     Barrier,
     Free,
+}
+
+impl From<Sync> for topocoll::Sync {
+    fn from(sync: Sync) -> Self {
+        match sync {
+            Sync::Barrier => Self::Barrier,
+            Sync::Free => Self::Free,
+        }
+    }
 }

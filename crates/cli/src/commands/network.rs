@@ -316,10 +316,7 @@ fn by_model(
     traffic: &dyn Traffic,
     (subject, head, about): (Subject, Head, String),
 ) -> anyhow::Result<Outcome> {
-    let sync = match args.sync {
-        Some(args::Sync::Barrier) => Sync::Barrier,
-        Some(args::Sync::Free) | None => Sync::Free,
-    };
+    let sync = args.sync.map_or(Sync::Free, Sync::from);
     let records = args.trace.is_some() || args.csv.is_some();
     let found = watch::watched(|control| {
         let mut request = Request::new(traffic, machine, model, memory());

@@ -6,7 +6,7 @@ use topocoll::exec::{
     BlockSizes, ExecError, Plan, PlannedSizes, ThreadedDriver, pattern, plan_all,
     worthwhile_threads,
 };
-use topocoll::{Block, Collective, Demand, Error, Parameters, Problem, Rank, Schedule};
+use topocoll::{Block, Collective, Demand, Error, Parameters, Problem, Rank, Schedule, Sync};
 
 use super::heading::{about_demand, assumed_by};
 use super::plural;
@@ -25,6 +25,7 @@ struct Report {
     algorithm: String,
     parameters: Parameters,
     driver: &'static str,
+    sync: Sync,
     threads: usize,
     repeats: usize,
     verified: bool,
@@ -62,6 +63,8 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
         }
         other => other.into(),
     })?;
+    let sync = args.sync.into();
+    driver.set_sync(sync);
     let found = measure(
         &mut driver,
         &schedule,
@@ -81,6 +84,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
         algorithm: schedule.origin.algorithm.clone(),
         parameters: schedule.origin.parameters.clone(),
         driver: "threads",
+        sync,
         threads: driver.threads(),
         repeats: args.repeat,
         verified: found.wrong.is_none(),
@@ -221,11 +225,12 @@ fn text(about: &str, assumed: &str, report: &Report) -> Answer {
     }
     answer
         .about(format!(
-            "{about}; {} exchange{} on {} thread{} of this computer.",
+            "{about}; {} exchange{} on {} thread{} of this computer{}.",
             report.repeats,
             plural(report.repeats),
             report.threads,
             plural(report.threads),
+            if report.sync == Sync::Barrier { ", with barriers between steps" } else { "" },
         ))
         .assuming(if report.predicted_seconds.is_some() { assumed } else { "" })
         .notes(facts(rows))

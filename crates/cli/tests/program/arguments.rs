@@ -61,7 +61,7 @@ const MORE: [&str; 14] = [
     "simulate full:3 --schedule full-3.goal --model fluid --csv new.csv --trace new.json",
     "simulate torus:4x4 --traffic uniform:0.1 --cycles 100 --model flit --sync free",
     "simulate torus:2x2 --schedule torus-2x2.csv --placement interleaved.txt --model wormhole",
-    "run torus:8x8 --algorithm direct --ranks 0-3 --demand sparse:1 --threads 2 --repeat 2",
+    "run torus:8x8 --algorithm direct --ranks 0-3 --demand sparse:1 --threads 2 --repeat 2 --sync barrier",
     "schedule torus:4x4 --algorithm suh-shin --format simgrid --out new",
     "sweep full:16 --blocks 1:1MiB --points 5 --svg new.svg --json",
     "tune full:16 --for openmpi --release 5.0 --base sp1.toml",
