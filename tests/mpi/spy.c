@@ -1,15 +1,18 @@
 /* Preloaded beside the drop-in: the library's all-to-alls take SLOW_LIBRARY microseconds more; messages
- * of the drop-in's exchanges take SLOW_OURS microseconds more after the first SLOW_AFTER of them. With APART
- * each rank is a node. The first rank prints how often nodes were looked for, and the reductions of the
+ * of the drop-in's exchanges take SLOW_OURS microseconds more after the first SLOW_AFTER of them, and SLOW_FREE
+ * microseconds more after the first step and without a barrier before them. With STEPS each message says when it
+ * is sent. With APART each rank is a node. The first rank prints how often nodes were looked for, and the reductions of the
  * drop-in. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WORDS 32767
+#define BARRIER (WORDS - 1)
 #define REAL(name) static typeof(name) *real; if (!real) real = (typeof(name) *)dlsym(RTLD_NEXT, #name)
 
 static int found, reduced;
@@ -30,6 +33,14 @@ int PMPI_Isend(const void *from, int count, MPI_Datatype type, int to, int tag, 
     static int sent;
     const char *after = getenv("SLOW_AFTER");
     if (tag < WORDS && after && sent++ >= atoi(after)) sleeps("SLOW_OURS");
+    static int in_step;
+    if (tag > 0 && tag < BARRIER && !in_step) sleeps("SLOW_FREE");
+    in_step = tag == BARRIER;
+    if (tag < BARRIER && getenv("STEPS")) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        printf("step %d at %ld%09ld\n", tag, now.tv_sec, now.tv_nsec);
+    }
     return real(from, count, type, to, tag, comm, request);
 }
 

@@ -29,8 +29,8 @@
 //! same bytes in memory, and are sent and received in place. Ranks may use different datatypes.
 //!
 //! # Environment
-//! `TOPOCOLL_ALGORITHM`, `TOPOCOLL_MACHINE`, `TOPOCOLL_TUNE`, `TOPOCOLL_TRACE`: see `settings`. With
-//! tracing, `report` prints a table when MPI is finalized.
+//! `TOPOCOLL_ALGORITHM`, `TOPOCOLL_MACHINE`, `TOPOCOLL_SYNC`, `TOPOCOLL_TUNE`, `TOPOCOLL_TRACE`: see
+//! `settings`. With tracing, `report` prints a table when MPI is finalized.
 
 mod attribute;
 mod blocks;

@@ -2,9 +2,11 @@
 
 use std::ffi::c_int;
 use std::ptr;
+use std::sync::Arc;
 
 use crate::symbols as mpi;
 use crate::window::Window;
+use topocoll::Sync;
 use topocoll::exec::{Action, Endpoint, EndpointMessage, RawBuffers, Token};
 
 use crate::failed::{Failed, check};
@@ -21,21 +23,26 @@ pub(crate) struct Requests {
 
 #[derive(Clone, Copy)]
 struct Open {
-    token: Token,
+    /// `None` for a message of a barrier.
+    token: Option<Token>,
     peer: u32,
     bytes: u64,
     received: bool,
 }
 
-/// Tags that every MPI supports, below those of words. Messages between the same two ranks keep
-/// their order.
-const TAGS: u32 = WORDS;
+/// The tag of barriers, below those of words.
+const BARRIER: u32 = WORDS - 1;
+
+/// Tags of steps, below that of barriers: every MPI supports them. Messages between the same two ranks
+/// keep their order.
+const TAGS: u32 = BARRIER;
 
 /// Tests for completion of all messages between tests for words and for failed messages.
 const LOOKS: u32 = 64;
 
 /// Runs the exchange that `endpoint` and the words have begun. `rank_of` maps ranks of the schedule
-/// to ranks of the words' communicator. With a window, messages inside the node pass through it.
+/// to ranks of the words' communicator. With a window, messages inside the node pass through it. All
+/// ranks have the same synchronization between steps.
 ///
 /// # Errors
 /// MPI's error code, with which to give up.
@@ -48,11 +55,12 @@ pub(crate) unsafe fn exchange(
     words: &mut Words,
     rank_of: impl Fn(u32) -> u32,
     requests: &mut Requests,
+    sync: Sync,
     mut window: Option<&mut Window>,
 ) -> Result<(), Failed> {
     let own = window.as_deref_mut();
     // SAFETY: the caller's promise.
-    let outcome = unsafe { run(endpoint, buffers, words, rank_of, requests, own) };
+    let outcome = unsafe { run(endpoint, buffers, words, rank_of, requests, sync, own) };
     if outcome.is_err() {
         endpoint.cancel();
         window.into_iter().for_each(Window::abandon);
@@ -68,11 +76,18 @@ unsafe fn run(
     words: &mut Words,
     rank_of: impl Fn(u32) -> u32,
     requests: &mut Requests,
+    sync: Sync,
     mut window: Option<&mut Window>,
 ) -> Result<(), Failed> {
     words.check()?;
     loop {
-        match endpoint.poll().map_err(Failed::from)? {
+        let Some(action) = endpoint.poll_in_step().map_err(Failed::from)? else {
+            if sync == Sync::Barrier {
+                requests.barrier(endpoint, words, &rank_of)?;
+            }
+            continue;
+        };
+        match action {
             Action::Copy(copy) => endpoint.pieces(copy, |from, to| {
                 // SAFETY: both lie in memories of the sizes that the endpoint requires and belong
                 // to no message under way. `copy` allows them to overlap.
@@ -129,8 +144,22 @@ impl Requests {
         peer: u32,
         comm: mpi::MPI_Comm,
     ) -> Result<(), Failed> {
-        let bytes = message.region.bytes;
-        let tag = (message.tag % TAGS) as c_int;
+        let (token, bytes) = (Some(message.token), message.region.bytes);
+        let open = Open { token, peer, bytes, received };
+        // SAFETY: the caller's promise.
+        unsafe { self.post(open, buffers.at(message.region), message.tag % TAGS, comm) }
+    }
+
+    /// # Safety
+    /// As [`start`](Self::start), of the bytes at `at`.
+    unsafe fn post(
+        &mut self,
+        open: Open,
+        at: *mut u8,
+        tag: u32,
+        comm: mpi::MPI_Comm,
+    ) -> Result<(), Failed> {
+        let (bytes, peer, at, tag) = (open.bytes, open.peer as c_int, at.cast(), tag as c_int);
         // SAFETY: statics of the MPI library; the caller's promise; MPI keeps a freed datatype
         // while its message is under way.
         unsafe {
@@ -139,21 +168,40 @@ impl Requests {
                 Err(_) => (1, long(bytes)?),
             };
             let mut request = mpi::RSMPI_REQUEST_NULL;
-            let at = buffers.at(message.region).cast();
-            let code = if received {
-                mpi::PMPI_Irecv(at, count, datatype, peer as c_int, tag, comm, &raw mut request)
+            let code = if open.received {
+                mpi::PMPI_Irecv(at, count, datatype, peer, tag, comm, &raw mut request)
             } else {
-                mpi::PMPI_Isend(at, count, datatype, peer as c_int, tag, comm, &raw mut request)
+                mpi::PMPI_Isend(at, count, datatype, peer, tag, comm, &raw mut request)
             };
             if code == 0 {
                 self.open.push(request);
-                self.messages.push(Open { token: message.token, peer, bytes, received });
+                self.messages.push(open);
             }
             if datatype != mpi::RSMPI_UINT8_T {
                 mpi::PMPI_Type_free(&raw mut datatype);
             }
             check(code)
         }
+    }
+
+    /// Waits until all ranks are at the begin of the step, by empty messages: `MPI_Barrier` cannot be
+    /// left when a rank fails, and `MPI_Ibarrier` takes longer than these.
+    fn barrier(
+        &mut self,
+        endpoint: &mut Endpoint,
+        words: &mut Words,
+        rank_of: impl Fn(u32) -> u32,
+    ) -> Result<(), Failed> {
+        let plan = Arc::clone(endpoint.plan());
+        for (to, from) in plan.barrier_rounds() {
+            for (peer, received) in [(from, true), (to, false)] {
+                let open = Open { token: None, peer: rank_of(peer.0), bytes: 0, received };
+                // SAFETY: a message of no bytes has no memory.
+                unsafe { self.post(open, ptr::null_mut(), BARRIER, words.comm())? };
+            }
+            self.wait(endpoint, words, None)?;
+        }
+        Ok(())
     }
 
     /// Waits for the messages under way, all of which the step needs, and completes them.
@@ -265,6 +313,7 @@ impl Requests {
         status: usize,
     ) -> Result<(), Failed> {
         let open = self.messages[message];
+        let Some(token) = open.token else { return Ok(()) };
         let mut bytes = open.bytes;
         if open.received {
             let mut count = 0;
@@ -275,7 +324,7 @@ impl Requests {
             })?;
             bytes = count as u64;
         }
-        endpoint.complete(open.token, bytes).map_err(Failed::from)
+        endpoint.complete(token, bytes).map_err(Failed::from)
     }
 
     /// Ends the messages under way when this rank or another has failed, and tells the others.

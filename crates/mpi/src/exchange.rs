@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::symbols as mpi;
 use topocoll::exec::{Endpoint, Plan, PlanError, RawBuffers};
-use topocoll::{Rank, Schedule};
+use topocoll::{Rank, Schedule, Sync};
 
 use crate::engine::{Requests, exchange};
 use crate::failed::{Failed, check};
@@ -19,6 +19,7 @@ pub struct Exchange {
     endpoint: Endpoint,
     work: Vec<u8>,
     requests: Requests,
+    sync: Sync,
     /// Stays in the thread that made it: MPI may allow only one thread.
     thread: PhantomData<*mut ()>,
 }
@@ -106,8 +107,15 @@ impl Exchange {
         };
         let words = Words::new(private, rank as u32, ranks as u32);
         let endpoint = Endpoint::new(Arc::new(plan), 0u64);
-        let (work, requests) = (Vec::new(), Requests::default());
-        Ok(Self { words, endpoint, work, requests, thread: PhantomData })
+        let (work, requests, sync) = (Vec::new(), Requests::default(), Sync::Free);
+        Ok(Self { words, endpoint, work, requests, sync, thread: PhantomData })
+    }
+
+    /// Sets the synchronization between steps of the next exchanges, which is [`Sync::Free`] unless
+    /// set. All ranks set the same. A barrier is an empty message to and from each of log2(ranks)
+    /// others, so that no rank waits in it for one that has failed.
+    pub fn set_sync(&mut self, sync: Sync) {
+        self.sync = sync;
     }
 
     /// Exchanges blocks of `block_bytes`. Input and output have the blocks of all ranks one after
@@ -144,7 +152,7 @@ impl Exchange {
         // SAFETY: memories of the sizes that the endpoint requires, which only this call uses.
         let outcome = unsafe {
             let (words, requests) = (&mut self.words, &mut self.requests);
-            exchange(&mut self.endpoint, buffers, words, |rank| rank, requests, None)
+            exchange(&mut self.endpoint, buffers, words, |rank| rank, requests, self.sync, None)
         };
         if let Err(failed) = outcome
             && !self.requests.give_up(&mut self.words, failed)

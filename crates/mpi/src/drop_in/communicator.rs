@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::symbols as mpi;
 use topocoll::exec::{Endpoint, RawBuffers};
-use topocoll::{Collective, Grid};
+use topocoll::{Collective, Grid, Sync};
 
 use super::attribute::locked;
 use super::blocks::Blocks;
@@ -60,6 +60,7 @@ pub(crate) struct Exchange {
     pub(crate) order: Option<Vec<u32>>,
     /// Whether messages inside a node pass through the window.
     pub(crate) window: bool,
+    pub(crate) sync: Sync,
 }
 
 /// Who performs a call.
@@ -286,7 +287,8 @@ impl Communicator {
         receive: Blocks,
     ) -> Result<(), Failed> {
         let (bytes, operation) = (receive.bytes, subject.operation);
-        let Exchange { endpoint, order, window } = schedule(&mut self.decided, subject, turn)?;
+        let planned = schedule(&mut self.decided, subject, turn)?;
+        let Exchange { endpoint, order, window, sync } = planned;
         let window = self.window.as_mut().filter(|_| *window);
         let receive = receive.placed()?;
         let from = send.map_or(Ok(receive), Blocks::placed)?;
@@ -321,7 +323,7 @@ impl Communicator {
         // SAFETY: memories of these sizes, which only this call uses.
         unsafe {
             let (words, requests) = (&mut self.words, &mut self.requests);
-            exchange(endpoint, buffers, words, rank_of, requests, window)?;
+            exchange(endpoint, buffers, words, rank_of, requests, *sync, window)?;
         }
         if output != receive.data() {
             for i in 0..self.ranks {

@@ -60,9 +60,11 @@ impl Deciding<'_> {
             }
             _ => None,
         };
-        let known = known.filter(|known| {
-            self.key.is_some() || known.schedules.iter().all(|schedule| !schedule.window)
-        });
+        let may_run = |schedule: &Ours| {
+            (self.key.is_some() || !schedule.window)
+                && settings().sync.is_none_or(|sync| schedule.sync == sync)
+        };
+        let known = known.filter(|known| known.schedules.iter().all(may_run));
         let known = known.and_then(|known| match known.serves(self.subject, self.places) {
             Ok(()) => Some(known),
             Err(reason) => {
@@ -80,7 +82,8 @@ impl Deciding<'_> {
             return Told { schedules: Some(schedules), turns };
         }
         let tries = *tune != Tune::Off;
-        let rules = Rules { wish, tries, has_window: self.key.is_some() };
+        let (has_window, sync) = (self.key.is_some(), settings().sync);
+        let rules = Rules { wish, tries, has_window, sync };
         let decision = decide(self.places, rules, Library::loaded(), self.subject);
         if let Some(warning) = decision.warning
             && world().0 == 0
@@ -186,14 +189,14 @@ impl Decides for Deciding<'_> {
             }
         }
         let planned = ours.into_iter().map(|ours| {
-            let window = ours.window;
+            let (window, sync) = (ours.window, ours.sync);
             let place = ours.order.iter().flatten().position(|&rank| rank == self.rank);
             let rank = place.map_or(self.rank, |place| place as u32);
             let plan = Arc::new(ours.plan(operation, sizes.bytes(), rank)?);
             if vector {
                 PlannedSizes::check_plan(&plan)?;
             }
-            Ok(Exchange { endpoint: Endpoint::new(plan, 0u64), order: ours.order, window })
+            Ok(Exchange { endpoint: Endpoint::new(plan, 0u64), order: ours.order, window, sync })
         });
         match planned.collect() {
             Ok(planned) => self.schedules = Some(planned),

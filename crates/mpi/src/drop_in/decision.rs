@@ -8,7 +8,7 @@ use topocoll::exec::{Plan, PlannedSizes};
 use topocoll::tune::unaware;
 use topocoll::{
     Budget, Choice, Collective, Error, Exchange, Machine, Parameters, Ports, Problem, Rank,
-    Schedule, spec,
+    Schedule, Sync, spec,
 };
 
 use super::library::Library;
@@ -54,6 +54,13 @@ pub(crate) struct Ours {
     /// Whether messages inside a node pass through a shared window.
     #[serde(default)]
     pub(crate) window: bool,
+    /// The synchronization between steps.
+    #[serde(default, skip_serializing_if = "is_free")]
+    pub(crate) sync: Sync,
+}
+
+fn is_free(sync: &Sync) -> bool {
+    *sync == Sync::Free
 }
 
 /// A decision and its reason.
@@ -76,7 +83,7 @@ const GAIN: f64 = 0.1;
 /// window.
 const LEADERS: [&str; 2] = ["node-aware", "node-gather"];
 
-/// The most schedules to try.
+/// The most schedules to try, without one with barriers.
 const TRIED: usize = 3;
 
 /// Schedules are tried if their predicted times are at most this many times the library's;
@@ -91,6 +98,9 @@ pub(crate) struct Rules {
     pub(crate) tries: bool,
     /// Schedules may use a shared window.
     pub(crate) has_window: bool,
+    /// The synchronization of all schedules. `None`: free, and where links may be shared only because
+    /// ranks are not in step, one is tried with barriers too.
+    pub(crate) sync: Option<Sync>,
 }
 
 /// Decides for a subject. A schedule may be for any of the places; predictions use the first.
@@ -120,7 +130,7 @@ pub(crate) fn decide(
                 let exchange = Exchange::new(&place.machine, &problem)?;
                 let schedule = exchange.schedule(name, &Parameters::new())?;
                 let window = window && rules.has_window;
-                let ours = Ours { window, ..Ours::new(place, &schedule) };
+                let ours = Ours { window, ..Ours::new(place, &schedule, rules.sync) };
                 ours.plan(operation, block_bytes, 0)?;
                 let reason = format!("{ours} on {place}, forced");
                 Ok(Decision { ours: vec![ours], tries: false, reason, warning: None })
@@ -175,7 +185,7 @@ fn fastest(
     let time = best.price.time.total();
     let ours = |choice: &Choice| -> Result<Ours, Error> {
         let schedule = exchange.schedule(&choice.algorithm, &choice.parameters)?;
-        let ours = Ours::new(place, &schedule);
+        let ours = Ours::new(place, &schedule, rules.sync);
         let plan = ours.plan(operation, block_bytes, 0)?;
         if subject.vector {
             PlannedSizes::check_plan(&Arc::new(plan))?;
@@ -202,6 +212,16 @@ fn fastest(
             if proposed.len() == TRIED {
                 break;
             }
+        }
+        if rules.sync.is_none() {
+            let in_step = selection.choices.iter().filter(|choice| {
+                let price = &choice.price;
+                price.link_contention == 1 && price.steps > 1 && price.time.total() <= limit
+            });
+            let time = |choice: &Choice| choice.price.time.total();
+            let best = in_step.min_by(|a, b| time(a).total_cmp(&time(b)));
+            let best = best.and_then(|choice| ours(choice).ok());
+            proposed.extend(best.map(|ours| Ours { sync: Sync::Barrier, ..ours }));
         }
         let names: Vec<String> = proposed.iter().map(Ours::to_string).collect();
         reason = format!("tries {} on {place}", names.join(", "));
@@ -233,12 +253,15 @@ impl fmt::Display for Ours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.algorithm)?;
         self.parameters.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))?;
-        if self.window { write!(f, " (window)") } else { Ok(()) }
+        if self.window {
+            write!(f, " (window)")?;
+        }
+        if self.sync == Sync::Barrier { write!(f, " (barrier)") } else { Ok(()) }
     }
 }
 
 impl Ours {
-    fn new(place: &Place, schedule: &Schedule) -> Self {
+    fn new(place: &Place, schedule: &Schedule, sync: Option<Sync>) -> Self {
         Self {
             topology: place.machine.topology.short_form(),
             ports: place.machine.ports.rank,
@@ -247,6 +270,7 @@ impl Ours {
             algorithm: schedule.origin.algorithm.to_string(),
             parameters: schedule.origin.parameters.clone(),
             window: false,
+            sync: sync.unwrap_or_default(),
         }
     }
 
@@ -305,7 +329,7 @@ mod tests {
     use super::*;
 
     fn rules(tries: bool) -> Rules {
-        Rules { wish: Wish::Fastest, tries, has_window: tries }
+        Rules { wish: Wish::Fastest, tries, has_window: tries, sync: None }
     }
 
     fn on(nodes: &[u32], operation: Collective, bytes: u64) -> Decision {
@@ -403,6 +427,41 @@ mod tests {
         }
     }
 
+    /// On links the schedule that is best in step is tried with barriers too. Without links nothing is.
+    #[test]
+    fn trials_have_a_schedule_with_barriers_where_ranks_in_step_share_no_links() {
+        let tried = |machine: &str, operation, vector, sync| {
+            let machine = topocoll::machine(machine).unwrap();
+            let world: Vec<u32> = (0..machine.ranks()).collect();
+            let given = Some(&machine);
+            let places = places(&Known { nodes: &world, grid: None, world: &world, given });
+            let sizes = if vector { Sizes::Own } else { Sizes::Equal(16) };
+            let subject = Subject { operation, vector, sizes };
+            decide(&places, Rules { sync, ..rules(true) }, Library::OpenMpi, subject).ours
+        };
+        let (all_to_all, all_gather) = (Collective::AllToAll, Collective::AllGather);
+        for (machine, operation, vector) in [
+            ("torus:4x4", all_to_all, false),
+            ("torus:4x4", all_to_all, true),
+            ("torus:4x4/0,0+0", all_to_all, false),
+            ("mesh:4x4", all_gather, false),
+            ("full:16", all_to_all, false),
+            ("cluster:4*4", all_to_all, false),
+        ] {
+            let both = tried(machine, operation, vector, None);
+            let (with, free): (Vec<_>, Vec<_>) =
+                both.iter().partition(|ours| ours.sync == Sync::Barrier);
+            let on_links = usize::from(!machine.starts_with(['f', 'c']));
+            assert_eq!(with.len(), on_links, "{machine}: {both:?}");
+            assert!((1..=TRIED).contains(&free.len()), "{machine}: {both:?}");
+            for sync in [Sync::Free, Sync::Barrier] {
+                let all = tried(machine, operation, vector, Some(sync));
+                assert!(all.iter().all(|ours| ours.sync == sync), "{machine}: {all:?}");
+                assert_eq!(all.len(), free.len(), "{machine}: {all:?}");
+            }
+        }
+    }
+
     #[test]
     fn a_known_schedule_serves_only_its_ranks() {
         let known = |topology: &str, order: Option<Vec<u32>>, algorithm: &str| Ours {
@@ -413,6 +472,7 @@ mod tests {
             algorithm: algorithm.to_owned(),
             parameters: Parameters::new(),
             window: false,
+            sync: Sync::Free,
         };
         let serves = |ours: &Ours, vector| {
             let (operation, sizes) = (Collective::AllToAll, Sizes::Equal(3));

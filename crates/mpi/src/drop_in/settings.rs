@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `TOPOCOLL_ALGORITHM` | `alltoall:NAME,allgather:NAME` forces algorithms; a bare `NAME` forces its own operation, and the other one is forwarded; `NAME+window` passes messages inside a node through a shared window |
 //! | `TOPOCOLL_MACHINE` | a machine file, a shipped machine or a short form, of as many ranks as `MPI_COMM_WORLD`; its rank i is rank i of `MPI_COMM_WORLD` |
+//! | `TOPOCOLL_SYNC` | `free` or `barrier`: schedules run without barriers between steps, or with them; unless set, trials have both |
 //! | `TOPOCOLL_TUNE` | `on` (unless set) decides by measuring, `off` by prediction; the name of a file decides by measuring, reads earlier results from it and writes it when MPI is finalized |
 //! | `TOPOCOLL_TRACE` | `1` prints each choice and its reason, and a table when MPI is finalized |
 //!
@@ -12,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use topocoll::{Catalogue, Collective, Machine};
+use topocoll::{Catalogue, Collective, Machine, Sync};
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::standard);
 
@@ -47,6 +48,8 @@ pub(crate) struct Settings {
     alltoall: Wish,
     allgather: Wish,
     pub(crate) machine: Option<Machine>,
+    /// The synchronization between steps of all schedules.
+    pub(crate) sync: Option<Sync>,
     pub(crate) tune: Tune,
     pub(crate) trace: bool,
 }
@@ -54,8 +57,8 @@ pub(crate) struct Settings {
 const PREFIX: &str = "TOPOCOLL_";
 /// After an algorithm's name.
 const WINDOW: &str = "+window";
-const NAMES: [&str; 4] =
-    ["TOPOCOLL_ALGORITHM", "TOPOCOLL_MACHINE", "TOPOCOLL_TRACE", "TOPOCOLL_TUNE"];
+const NAMES: [&str; 5] =
+    ["TOPOCOLL_ALGORITHM", "TOPOCOLL_MACHINE", "TOPOCOLL_SYNC", "TOPOCOLL_TRACE", "TOPOCOLL_TUNE"];
 
 impl Settings {
     /// Reads the variables for a world of `world` ranks; returns the settings and warnings.
@@ -69,6 +72,7 @@ impl Settings {
             let refused = match name.as_str() {
                 "TOPOCOLL_ALGORITHM" => settings.force(value),
                 "TOPOCOLL_MACHINE" => settings.on(value, world),
+                "TOPOCOLL_SYNC" => settings.keep_in_step(value),
                 "TOPOCOLL_TUNE" => settings.tune(value),
                 "TOPOCOLL_TRACE" => match value.as_str() {
                     "" | "0" => Ok(()),
@@ -85,6 +89,16 @@ impl Settings {
             }
         }
         (settings, warnings)
+    }
+
+    fn keep_in_step(&mut self, value: &str) -> Result<(), String> {
+        self.sync = match value {
+            "" => None,
+            "free" => Some(Sync::Free),
+            "barrier" => Some(Sync::Barrier),
+            _ => return Err("must be free or barrier".to_owned()),
+        };
+        Ok(())
     }
 
     fn tune(&mut self, value: &str) -> Result<(), String> {
@@ -206,6 +220,13 @@ mod tests {
     }
 
     #[test]
+    fn schedules_run_free_or_with_barriers_if_that_is_asked() {
+        let sync = |value| read("TOPOCOLL_SYNC", value).0.sync;
+        let expected = (None, Some(Sync::Free), Some(Sync::Barrier));
+        assert_eq!((sync(""), sync("free"), sync("barrier")), expected);
+    }
+
+    #[test]
     fn an_invalid_variable_is_warned_of_and_ignored() {
         for (name, value, expected) in [
             ("TOPOCOLL_ALGORITHM", "brukc", "unknown algorithm `brukc`"),
@@ -213,6 +234,7 @@ mod tests {
             ("TOPOCOLL_ALGORITHM", "bruck,alltoal:direct", "alltoal"),
             ("TOPOCOLL_MACHINE", "full:9", "it has 9 ranks, and MPI_COMM_WORLD has 8"),
             ("TOPOCOLL_MACHINE", "/nowhere.toml", "cannot read `/nowhere.toml`"),
+            ("TOPOCOLL_SYNC", "yes", "must be free or barrier"),
             ("TOPOCOLL_TRACE", "yes", "must be 0 or 1"),
             ("TOPOCOLL_TUNE", "yes", "must be on, off or a file"),
             ("TOPOCOLL_TRACES", "1", "no such variable"),
@@ -223,7 +245,7 @@ mod tests {
             assert!(warnings[0].contains(expected), "{warnings:?}");
             assert_eq!((settings.alltoall, settings.allgather), (Wish::Fastest, Wish::Fastest));
             assert!(settings.machine.is_none() && !settings.trace);
-            assert_eq!(settings.tune, Tune::On);
+            assert_eq!((settings.tune, settings.sync), (Tune::On, None));
         }
     }
 }

@@ -487,14 +487,16 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_of_three_schedules_ends_within_104_calls() {
-        for gain in [0, 30, 60, 100, 200] {
+    fn a_trial_of_four_schedules_ends_within_114_calls() {
+        for (gain, (schedules, calls)) in
+            [0, 30, 60, 100, 200].into_iter().flat_map(|gain| [(gain, (3, 104)), (gain, (4, 114))])
+        {
             let noise = |call: u64| call * 7919 % 509;
             let time = |candidate: usize, _, call| match candidate {
                 0 => 1000 + noise(call),
                 i => 1000 - gain + i as u64 + noise(call),
             };
-            let (news, _) = tried(Trial::new(3), 105, |_| 64, time);
+            let (news, _) = tried(Trial::new(schedules), calls + 1, |_| 64, time);
             assert_eq!(kept(&news).len(), 1, "{gain}");
         }
     }

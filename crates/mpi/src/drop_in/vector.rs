@@ -231,7 +231,7 @@ pub(crate) unsafe fn exchange_vector(
     let output = if dense { to.elements.data() } else { memory.output(endpoint.output_bytes())? };
     let buffers = RawBuffers { input, output, work };
     // SAFETY: memories of these sizes, which only this call uses.
-    unsafe { exchange(&mut endpoint, buffers, words, rank_of, requests, window)? };
+    unsafe { exchange(&mut endpoint, buffers, words, rank_of, requests, planned.sync, window)? };
     if !dense {
         for (i, &begin) in (0..plan.problem().ranks).zip(&ends) {
             // SAFETY: the program's blocks, and all of them in the output.
