@@ -1,4 +1,4 @@
-/* A loop of all-to-all by a plan of this library over the messages of MPI. */
+/* A loop of all-to-all by a plan of this library over the messages of MPI; with an argument, ranks are in step. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,9 @@ int main(int argc, char **argv) {
     for (int round = 0; round < 100; round++) {
         for (int to = 0; to < ranks; to++) in[BLOCK * to] = round, in[BLOCK * to + 1] = rank, in[BLOCK * to + 2] = to;
         check(topocoll_exchange_begin(exchange, BLOCK, &buffers));
-        while (check(topocoll_exchange_poll(exchange, new = &actions[open])), new->kind != TOPOCOLL_KIND_DONE)
+        uint64_t step = 1, in_step = argc > 1 ? topocoll_plan_steps(plan) : 0;
+        while (check(topocoll_exchange_poll(exchange, new = &actions[open])), new->kind != TOPOCOLL_KIND_DONE) {
+            for (; new->kind != TOPOCOLL_KIND_WAIT && step < in_step && step <= new->tag; step++) MPI_Barrier(MPI_COMM_WORLD);
             if (new->kind == TOPOCOLL_KIND_SEND)
                 MPI_Isend(new->data, new->bytes, MPI_BYTE, new->peer, new->tag, MPI_COMM_WORLD, &requests[open++]);
             else if (new->kind == TOPOCOLL_KIND_RECEIVE)
@@ -35,6 +37,8 @@ int main(int argc, char **argv) {
                 check(topocoll_exchange_complete(exchange, actions[at].token, actions[at].bytes));
                 actions[at] = actions[--open], requests[at] = requests[open];
             }
+        }
+        for (; step < in_step; step++) MPI_Barrier(MPI_COMM_WORLD);
         for (int from = 0; from < ranks; from++)
             if (out[BLOCK * from] != round || out[BLOCK * from + 1] != from) return 1;
     }

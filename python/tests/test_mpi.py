@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -109,6 +110,43 @@ def test_every_algorithm_exchanges(name: str, ports: int, op: str) -> None:
             assert np.array_equal(exchanged(choice.schedule(), x), wanted), choice.named
 
 
+class InStep(Comm):
+    """With barriers, late messages, and a log of the steps in which messages are sent."""
+
+    def __init__(self, *given: Any, barrier: threading.Barrier, log: list[int]) -> None:
+        super().__init__(*given)
+        self.random, self.barrier, self.log = random.Random(self.rank), barrier, log
+
+    def Barrier(self) -> None:
+        self.barrier.wait(30)
+
+    def Isend(self, buffer: npt.NDArray[np.uint8], dest: int, tag: int) -> Request:
+        time.sleep(self.random.choice([0, 0, 0.002]))
+        self.log.append(tag)
+        return super().Isend(buffer, dest, tag)
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm"), [("torus:2x4", "link-matchings"), ("full:6", "direct"), ("cluster:4,3", "node-aware")]
+)
+def test_barriers_keep_ranks_in_step(name: str, algorithm: str) -> None:
+    schedule = tc.schedule(name, algorithm)
+    ranks = schedule.ranks
+    x = np.random.default_rng(2).random((ranks, ranks, 3))
+    logs: dict[str, list[int]] = {"free": [], "barrier": []}
+    for sync, log in logs.items():
+        boxes, out, barrier = boxed(ranks, schedule.steps), np.zeros_like(x), threading.Barrier(ranks)
+        comms: list[Any] = [InStep(rank, ranks, boxes, barrier=barrier, log=log) for rank in range(ranks)]
+
+        def work(rank: int, sync: str = sync, comms: list[Any] = comms, out: npt.NDArray[Any] = out) -> None:
+            schedule.exchange(comms[rank], x[rank], out[rank], sync=sync)
+
+        threads(ranks, work)
+        assert np.array_equal(out, x.swapaxes(0, 1))
+    assert logs["barrier"] == sorted(logs["barrier"])
+    assert name.startswith("cluster") or logs["free"] != sorted(logs["free"])
+
+
 def test_wrong_buffers_are_refused() -> None:
     schedule = tc.schedule("full:4", "direct")
     comm: Any = Alone(0, 4, defaultdict(queue.Queue))
@@ -128,6 +166,8 @@ def test_wrong_buffers_are_refused() -> None:
         with pytest.raises(tc.Error) as error:
             schedule.exchange(other, send, receive)  # type: ignore[arg-type]
         assert text in str(error.value)
+    with pytest.raises(tc.Error, match="sync is 'often': it must be free or barrier"):
+        schedule.exchange(comm, good, good, sync="often")
 
 
 def sized() -> tc.Schedule:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _TAGS = 32767
 
 
-def exchange(schedule: Schedule, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recvbuf: npt.NDArray[Any]) -> None:
+def exchange(
+    schedule: Schedule, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recvbuf: npt.NDArray[Any], sync: str
+) -> None:
     """Perform a rank's part of a schedule. Before any message is sent, all ranks agree on what they exchange: if one
     refuses its arguments, all raise an error, and the next exchange begins on all of them.
     """
@@ -27,9 +29,11 @@ def exchange(schedule: Schedule, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recv
     try:
         if comm.Get_size() != schedule.ranks:
             raise Error(f"the communicator has {comm.Get_size()} ranks, the schedule {schedule.ranks}")
+        if sync not in ("free", "barrier"):
+            raise Error(f"sync is {sync!r}: it must be free or barrier")
         program = schedule._program
         blocks, own = _checked(program, sendbuf, recvbuf)
-        asked = f"blocks of {blocks.shape[1]} elements of {blocks.itemsize} B by {schedule.named}"
+        asked = f"blocks of {blocks.shape[1]} elements of {blocks.itemsize} B by {schedule.named}, sync={sync}"
         pieces, places = Pieces(program, blocks.shape[1]), program.places()[rank]
         buffer = pieces.split(own[program.taken[rank]])
         steps = program.of_rank(rank)
@@ -43,7 +47,16 @@ def exchange(schedule: Schedule, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recv
             raise Error(f"rank {other} refuses the exchange: {text}")
         if its != asked:
             raise Error(f"rank {other} exchanges {its}, and rank {rank} {asked}")
+
+    def go_on(before: int, number: int) -> int:
+        """Go to a later step: in those between, this rank only passes the barriers."""
+        for _ in range(number - before if sync == "barrier" else 0):
+            comm.Barrier()
+        return number
+
+    number = 0
     for step in steps:
+        number = go_on(number, step.number)
         copies = [(buffer[reads], writes) for _, reads, writes in step.copies]
         for read, writes in copies:
             buffer[writes] = read
@@ -61,6 +74,7 @@ def exchange(schedule: Schedule, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recv
             request.Wait()
         for writes, message in incoming:
             buffer[writes] = message
+    go_on(number, schedule.steps - 1)
     blocks[...] = pieces.join(buffer)[places]
 
 

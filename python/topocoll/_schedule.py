@@ -421,7 +421,14 @@ class Schedule(Value):
 
         return Exchange(self, self._program, mesh)
 
-    def exchange(self, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recvbuf: npt.NDArray[Any]) -> None:
+    def exchange(
+        self,
+        comm: MPI.Comm,
+        sendbuf: npt.NDArray[Any],
+        recvbuf: npt.NDArray[Any],
+        *,
+        sync: str = "free",
+    ) -> None:
         """Perform the exchange over mpi4py; every rank calls it, in the same order where there are several.
 
         Parameters
@@ -432,6 +439,9 @@ class Schedule(Value):
             The blocks for each rank, an array ``[ranks, ...]``. In an all-gather the one block.
         recvbuf
             Receives the blocks of each rank, an array ``[ranks, ...]`` of the same type.
+        sync
+            ``barrier`` inserts ``comm.Barrier()`` between steps, so that no rank begins a step before all have ended
+            the last one. The same on all ranks.
 
         Raises
         ------
@@ -441,7 +451,7 @@ class Schedule(Value):
         """
         from topocoll._mpi import exchange
 
-        exchange(self, comm, sendbuf, recvbuf)
+        exchange(self, comm, sendbuf, recvbuf, sync)
 
 
 def schedule(

@@ -138,8 +138,10 @@ fn a_plan_drives_messages_of_mpi() {
     let program = installed.compile("mpicc.openmpi", "examples/over_mpi.c", &[], &WARNINGS);
     let program = program.to_str().unwrap();
     let root = ["--allow-run-as-root", "--oversubscribe", "-np", "5", program];
-    let said = installed.run(&[&["mpirun.openmpi"], &root[..]].concat());
-    assert_eq!(said, "every rank has its blocks, 100 times\n");
+    for in_step in [&[][..], &["barrier"]] {
+        let said = installed.run(&[&["mpirun.openmpi"], &root[..], in_step].concat());
+        assert_eq!(said, "every rank has its blocks, 100 times\n");
+    }
 }
 
 /// Programs of people who embedded the library, with misuse of all kinds: see each program's text.
