@@ -5,7 +5,7 @@ use topocoll::{
     Catalogue, Choice, Exchange, FullyConnected, NotSimulated, Priced, Request, Selection, Shape,
     Time, check_counting_work,
 };
-use topocoll_report::names::{EQUAL, Names, Row, SHOWN};
+use topocoll_report::names::{Names, Row, SHOWN};
 
 use super::{Report, Simulated, in_full, reason};
 use crate::args;
@@ -142,7 +142,7 @@ impl Told<'_> {
         if let Some(&(next, other)) = others.find(|(choice, _)| choice.algorithm != best.algorithm)
         {
             let faster = match other / time {
-                _ if other - time <= EQUAL * time => "as fast as".to_owned(),
+                ratio if ratio < 1.00005 => "as fast as".to_owned(),
                 ratio if ratio < 1.01 => format!("{:.2} % faster than", 100.0 * (ratio - 1.0)),
                 ratio => format!("{ratio:.2}x faster than"),
             };
