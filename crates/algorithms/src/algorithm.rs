@@ -35,6 +35,11 @@ pub trait Algorithm: Send + Sync {
         None
     }
 
+    /// Claims that the search for a setting is not expected to beat, after a small part of its work.
+    fn expected(&self, _request: &Request<'_>, _setting: &Parameters) -> Option<Claims> {
+        None
+    }
+
     /// Bytes that [`solve`](Self::solve) needs in addition to its solution, if worth checking.
     fn memory(&self, _request: &Request<'_>) -> u128 {
         0
@@ -203,6 +208,13 @@ impl<'r> Request<'r> {
     #[must_use]
     pub fn search(&self, algorithm: &dyn Algorithm, setting: &Parameters) -> Option<Search> {
         self.asked(algorithm).ok().and_then(|_| algorithm.search(self, setting))
+    }
+
+    /// Claims that the [`search`](Self::search) for a setting is not expected to beat, if its algorithm knows
+    /// better ones after a small part of the work.
+    #[must_use]
+    pub fn expected(&self, algorithm: &dyn Algorithm, setting: &Parameters) -> Option<Claims> {
+        self.asked(algorithm).ok().and_then(|_| algorithm.expected(self, setting))
     }
 
     /// The solved candidates of an algorithm; those that do not apply are skipped.

@@ -277,12 +277,7 @@ impl Algorithm for DirectOffsets {
     }
 
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
-        let Torus::Plain(grid) = torus(request)? else { return Ok(vec![Parameters::new()]) };
-        let directions = 2 * grid.radix().long_dimensions().count() as u32;
-        if request.problem.ports < directions.min(3) {
-            return Err(NotApplicable::Unranked { why: "with few ports it leaves links unused" });
-        }
-        if request.problem.ranks > MOST_RANKED {
+        if matches!(torus(request)?, Torus::Plain(_)) && request.problem.ranks > MOST_RANKED {
             return Err(NotApplicable::Unranked { why: "more than 128 ranks take many steps" });
         }
         Ok(vec![Parameters::new()])

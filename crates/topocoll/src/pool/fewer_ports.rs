@@ -60,7 +60,7 @@ impl Pool<'_> {
     /// Adds the candidates for these ports that differ from those of more ports.
     fn add_with(&mut self, ports: Ports, several: bool) {
         let limit = limit(ports, several);
-        let request = self.exchange().request();
+        let (request, worth) = (self.exchange().request(), self.worth());
         let new: Vec<Vec<Candidate>> = parallel::each(&self.asked)
             .enumerate()
             .map(|(place, asked)| {
@@ -68,7 +68,12 @@ impl Pool<'_> {
                 let Ok((fewer, _)) = request.fewer_ports(info, &limit) else { return Vec::new() };
                 let may = |setting: &Parameters| {
                     let search = fewer.search(asked.algorithm, setting);
-                    search.is_none_or(|search| self.is_worth(&search) && self.searches.may(&search))
+                    let expected = || fewer.expected(asked.algorithm, setting);
+                    search.is_none_or(|search| {
+                        worth(&search.least)
+                            && self.searches.may(&search)
+                            && expected().is_none_or(|claims| worth(&claims))
+                    })
                 };
                 if !may(&Parameters::new()) {
                     return Vec::new();
@@ -87,6 +92,7 @@ impl Pool<'_> {
                 settings.into_iter().filter_map(solve).collect()
             })
             .collect();
+        drop(worth);
         self.candidates.extend(new.into_iter().flatten());
         self.mark_solved_again();
     }

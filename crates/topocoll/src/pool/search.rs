@@ -1,6 +1,6 @@
 //! Candidates that are searched for, where a search may find a faster schedule within the budget.
 
-use topocoll_algorithms::{Algorithm, NotApplicable, Search};
+use topocoll_algorithms::{Algorithm, Claims, NotApplicable, Search};
 use topocoll_schedule::Parameters;
 
 use super::candidate::Candidate;
@@ -57,15 +57,14 @@ impl<'x> Pool<'x> {
         let (name, request) = (&*algorithm.info().name, self.exchange().request());
         let before = self.candidates.len();
         let mut settings = Vec::new();
-        if self.is_worth(first) && self.searches.may_or_listed(name, first) {
+        if self.worth()(&first.least) && self.searches.may_or_listed(name, first) {
             match request.candidates(algorithm) {
                 Ok(candidates) => settings = candidates,
                 Err(reason) => return self.rejected.push(Rejected::new(name, &reason)),
             }
         }
         for setting in settings {
-            let own = request.search(algorithm, &setting);
-            if own.is_some_and(|own| self.is_worth(&own) && self.searches.may_or_listed(name, &own))
+            if self.may_search(algorithm, &setting)
                 && let Ok(solution) = request.solve(algorithm, &setting)
             {
                 let price = self.pricing.price(&solution, WORK_PER_SETTING);
@@ -84,13 +83,27 @@ impl<'x> Pool<'x> {
         self.asked.push(Asked { algorithm, given, refused, partly_priced: None });
     }
 
-    /// Whether a search may find a schedule that is faster by more than a little than the best at some block
-    /// size.
-    pub(super) fn is_worth(&self, search: &Search) -> bool {
+    /// Whether the search for a setting is worth it, and within the budget; if it is not, it is listed.
+    fn may_search(&mut self, algorithm: &'x dyn Algorithm, setting: &Parameters) -> bool {
+        let request = self.exchange().request();
+        let Some(search) = request.search(algorithm, setting) else { return false };
+        if !self.worth()(&search.least) {
+            return false;
+        }
+        self.searches.may_or_listed(&algorithm.info().name, &search)
+            && request.expected(algorithm, setting).is_none_or(|claims| self.worth()(&claims))
+    }
+
+    /// Whether a schedule of at least some claims may be faster by more than a little than the best at some
+    /// block size.
+    pub(super) fn worth(&self) -> impl Fn(&Claims) -> bool + Sync {
         let (lines, _) = self.lines();
         let lowest = envelope(&lines);
-        let floor = self.pricing.at_least(&search.least).line(self.reference());
-        let promise = promise(floor, &lines, &lowest, &bends(&lowest));
-        lines.is_empty() || promise.is_some_and(|share| share < WORTH)
+        let sizes = bends(&lowest);
+        move |least| {
+            let floor = self.pricing.at_least(least).line(self.reference());
+            let promise = promise(floor, &lines, &lowest, &sizes);
+            lines.is_empty() || promise.is_some_and(|share| share < WORTH)
+        }
     }
 }

@@ -10,14 +10,13 @@ use super::network::{Hop, Network, Onward};
 /// The most entries of [`Search::held`]: 64 MB.
 const MOST_HELD: usize = 1 << 24;
 
-/// No message.
-const NONE: u32 = u32::MAX;
-
 /// Entries of [`Search::costs`] that one search computes, and more for the cube of the ranks.
 const WORK: u64 = 1 << 28;
 const WORK_OF_RANKS: u64 = 1 << 6;
-/// Entries of it without any success, and as many times those up to the last success, at most.
+/// Entries of it without any success, for each pair of ranks up to a limit, and as many times those up to the last
+/// success, at most.
 const PATIENCE: u64 = 1 << 26;
+const PATIENCE_OF_PAIR: u64 = 1 << 18;
 const PATIENCE_OF_WORK: u64 = 8;
 /// The work of an insertion besides its costs, and more for each message on a link.
 const WORK_OF_INSERTION: u64 = 1 << 12;
@@ -31,10 +30,12 @@ struct Search<'n> {
     limits: Vec<u32>,
     /// Steps of a row of the following tables.
     stride: usize,
-    /// By bundle or port, its first entry in `held`; one more at the end. There is an entry for each
-    /// step and each message that it can have there.
-    first: Vec<usize>,
+    /// By bundle or port, its first entry in `held`, and the entries of a step: one for each message that it
+    /// can have there.
+    first: Vec<(usize, usize)>,
     held: Vec<u32>,
+    /// By bundle or port, and step, the number of its messages.
+    counts: Vec<u32>,
     /// By bundle or port, and step, the weight of its lightest message if there is no room for
     /// another, else 0.
     prices: Vec<u16>,
@@ -46,9 +47,10 @@ struct Search<'n> {
     /// By place and step, the least weight that a message displaces up to there.
     costs: Vec<u16>,
     random: fastrand::Rng,
-    /// Places of `costs` that may be computed in all, before the next success, and that are computed; and as how
-    /// many of them an insertion counts.
+    /// Places of `costs` that may be computed in all, without any success, before the next one, and that are
+    /// computed; and as how many of them an insertion counts.
     most_work: u64,
+    patience: u64,
     work: u64,
     done: u64,
     work_of_insertion: u64,
@@ -94,30 +96,34 @@ impl<'n> Search<'n> {
     /// The search that begins with an assignment, unless it is too large.
     fn new(network: &'n Network, now: &Assignment, link_messages: u32) -> Option<Self> {
         let (ranks, stride) = (network.ranks(), now.steps as usize);
-        let mut first = vec![0];
+        let (mut first, mut entries) = (Vec::new(), 0usize);
         for most in network.most_held(link_messages) {
-            let next = first[first.len() - 1] + stride.saturating_mul(most as usize);
-            if next > MOST_HELD {
+            first.push((entries, most as usize));
+            entries += stride.saturating_mul(most as usize);
+            if entries > MOST_HELD {
                 return None;
             }
-            first.push(next);
         }
+        let most_work = most_work(ranks as u32);
+        let patience = PATIENCE.min(PATIENCE_OF_PAIR * (ranks as u64).pow(2)).min(most_work);
         let weight = |message| 5 * network.distance(message).clamp(1, 1 << 10);
         let mut search = Self {
             network,
             now: now.clone(),
             limits: vec![link_messages; stride],
             stride,
-            held: vec![NONE; first[network.shared()]],
+            held: vec![0; entries],
             first,
+            counts: vec![0; network.shared() * stride],
             prices: vec![0; network.shared() * stride],
             weights: (0..ranks * ranks).map(weight).collect(),
             pool: Vec::new(),
             onward: Onward::default(),
             costs: Vec::new(),
             random: fastrand::Rng::with_seed(0),
-            most_work: most_work(ranks as u32),
-            work: PATIENCE.min(most_work(ranks as u32)),
+            most_work,
+            patience,
+            work: patience,
             done: 0,
             work_of_insertion: WORK_OF_INSERTION + WORK_OF_MESSAGES * u64::from(link_messages),
         };
@@ -129,8 +135,7 @@ impl<'n> Search<'n> {
 
     /// After a success, searches for the next one.
     fn be_patient(&mut self) {
-        self.work =
-            (PATIENCE_OF_WORK * self.done).clamp(PATIENCE.min(self.most_work), self.most_work);
+        self.work = (PATIENCE_OF_WORK * self.done).clamp(self.patience, self.most_work);
     }
 
     /// The bundles and ports of a message.
@@ -140,18 +145,16 @@ impl<'n> Search<'n> {
         route.into_iter().chain(self.network.ports_of(message))
     }
 
-    /// The entries of a bundle or port in a step; those with messages come first.
+    /// The entries of a bundle or port in a step, the first of them with messages.
     fn entries(&self, shared: usize, step: usize) -> Range<usize> {
-        let [first, end] = [self.first[shared], self.first[shared + 1]];
-        let most = (end - first) / self.stride;
+        let (first, most) = self.first[shared];
         first + step * most..first + (step + 1) * most
     }
 
     /// The messages of a bundle or port in a step.
     fn held(&self, shared: usize, step: usize) -> &[u32] {
-        let entries = &self.held[self.entries(shared, step)];
-        let end = entries.iter().position(|&message| message == NONE);
-        &entries[..end.unwrap_or(entries.len())]
+        let first = self.entries(shared, step).start;
+        &self.held[first..][..self.counts[shared * self.stride + step] as usize]
     }
 
     fn room(&self, shared: usize, step: usize) -> usize {
@@ -162,10 +165,13 @@ impl<'n> Search<'n> {
     fn place(&mut self, message: usize, step: u32) {
         self.now.step[message] = step;
         for shared in self.shared(message) {
-            let end =
-                self.entries(shared, step as usize).start + self.held(shared, step as usize).len();
-            self.held[end] = message as u32;
-            self.reprice(shared, step as usize);
+            let step = step as usize;
+            let count = &mut self.counts[shared * self.stride + step];
+            *count += 1;
+            let end = *count as usize;
+            let entries = self.entries(shared, step);
+            self.held[entries][end - 1] = message as u32;
+            self.reprice(shared, step);
         }
     }
 
@@ -173,12 +179,12 @@ impl<'n> Search<'n> {
     fn remove(&mut self, message: usize) {
         let step = self.now.step[message] as usize;
         for shared in self.shared(message) {
-            let held = self.held(shared, step).len();
             let entries = self.entries(shared, step);
-            let entries = &mut self.held[entries.start..entries.start + held];
+            let count = &mut self.counts[shared * self.stride + step];
+            let entries = &mut self.held[entries][..*count as usize];
             let place = entries.iter().position(|&held| held == message as u32);
-            entries.swap(place.expect("bug: a message is not in its step"), held - 1);
-            entries[held - 1] = NONE;
+            entries.swap(place.expect("bug: a message is not in its step"), *count as usize - 1);
+            *count -= 1;
             self.reprice(shared, step);
         }
     }

@@ -57,7 +57,7 @@ impl Full {
 pub(super) fn first_fit(network: &Network, link_messages: u32, by_distance: bool) -> Assignment {
     let ranks = network.ranks();
     let mut order: Vec<usize> = network.messages().collect();
-    order.sort_by_key(|&message| {
+    order.sort_by_cached_key(|&message| {
         let (from, to) = (message / ranks, message % ranks);
         let hops = std::cmp::Reverse(network.distance(message));
         (hops, if by_distance { (to + ranks - from) % ranks } else { 0 }, message)

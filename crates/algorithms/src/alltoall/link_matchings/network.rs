@@ -6,6 +6,9 @@ use topocoll_topology::{Capacity, LinkId, Ports, Rank, Route, Topology};
 /// The most links on the routes of all messages.
 const MOST_HOPS: u64 = 1 << 26;
 
+/// Rounding of steps.
+const ROUNDED: f64 = 1e-9;
+
 /// No route.
 const FAR: u16 = u16::MAX;
 
@@ -18,6 +21,14 @@ struct Bundle {
     of_class: bool,
     /// Its links: numbers of `Network::segments`.
     links: SmallVec<[u32; 1]>,
+}
+
+impl Bundle {
+    /// The messages that its links carry together in a step, one on a link.
+    fn capacity(&self) -> f64 {
+        let (times, over) = self.capacity;
+        (f64::from(times) / f64::from(over)).max(1.0) * self.links.len() as f64
+    }
 }
 
 /// A machine with numbered links. Message `from * ranks + to` takes a shortest route.
@@ -34,6 +45,8 @@ pub(super) struct Network {
     /// By vertex, its first bundle; one more entry at the end.
     first: Vec<u32>,
     bundles: Vec<Bundle>,
+    /// By bundle, the vertex that it leads to.
+    to: Vec<u32>,
     /// By link, its hop: dimension, and direction on grids.
     segments: Vec<(u32, i8)>,
     /// Links from each vertex to a node, node by node.
@@ -57,6 +70,7 @@ impl Network {
             sizes,
             first: vec![0],
             bundles: Vec::new(),
+            to: Vec::new(),
             segments: Vec::new(),
             distances: Vec::new(),
             first_hop: Vec::new(),
@@ -114,6 +128,7 @@ impl Network {
             }
         }
         self.first.resize(last as usize + 2, self.bundles.len() as u32);
+        self.to = self.bundles.iter().map(|bundle| bundle.to).collect();
     }
 
     /// Finds the distances to all nodes.
@@ -122,7 +137,7 @@ impl Network {
         let mut entering = vec![SmallVec::<[u32; 4]>::new(); vertices];
         for vertex in 0..vertices {
             for bundle in self.leaving(vertex) {
-                entering[self.bundles[bundle].to as usize].push(vertex as u32);
+                entering[self.to[bundle] as usize].push(vertex as u32);
             }
         }
         self.distances = vec![FAR; self.sizes.len() * vertices];
@@ -154,13 +169,6 @@ impl Network {
 
     pub(super) fn ranks(&self) -> usize {
         self.ranks
-    }
-
-    /// What plans depend on, on one graph.
-    pub(super) fn key(&self, link_messages: u32) -> Vec<u32> {
-        let mut key = self.node_of.clone();
-        key.extend([self.ports.rank, self.ports.node, link_messages]);
-        key
     }
 
     /// The messages between different ranks, in order.
@@ -234,8 +242,7 @@ impl Network {
         let mut through = [vec![0u32; self.vertices()], vec![0u32; self.vertices()]];
         for vertex in 0..self.vertices() {
             for bundle in self.leaving(vertex) {
-                for (of, end) in [vertex, self.bundles[bundle].to as usize].into_iter().enumerate()
-                {
+                for (of, end) in [vertex, self.to[bundle] as usize].into_iter().enumerate() {
                     through[of][end] = through[of][end].saturating_add(most[bundle]);
                 }
             }
@@ -275,20 +282,43 @@ impl Network {
 
     /// A lower bound on the sum over steps of the messages on a link.
     pub(super) fn least_volume(&self) -> f64 {
-        let capacity = |bundle: &Bundle| {
-            let (times, over) = bundle.capacity;
-            (f64::from(times) / f64::from(over)).max(1.0) * bundle.links.len() as f64
-        };
-        let all: f64 = self.bundles.iter().map(capacity).sum();
+        let all = self.capacity();
         let mut entering = vec![0.0; self.vertices()];
-        self.bundles.iter().for_each(|bundle| entering[bundle.to as usize] += capacity(bundle));
+        self.bundles.iter().for_each(|bundle| entering[bundle.to as usize] += bundle.capacity());
         let of_node = |(node, &size): (usize, &u32)| {
-            let leaving: f64 = self.bundles[self.leaving(node)].iter().map(capacity).sum();
+            let leaving: f64 = self.bundles[self.leaving(node)].iter().map(Bundle::capacity).sum();
             let messages = f64::from(size) * (self.ranks as f64 - f64::from(size));
             if messages > 0.0 { messages / leaving.min(entering[node]) } else { 0.0 }
         };
         let of_nodes = self.sizes.iter().enumerate().map(of_node).fold(0.0, f64::max);
         if all > 0.0 { of_nodes.max(self.hops() as f64 / all) } else { 0.0 }
+    }
+
+    /// A lower bound on the sum over steps of the most hops: in some steps are messages of at least so many
+    /// hops, for each number of hops as many steps as ports and links allow.
+    pub(super) fn least_hops(&self, link_messages: u32) -> u64 {
+        let mut by_hops: Vec<u64> = Vec::new();
+        for message in self.messages() {
+            let hops = usize::from(self.distance(message));
+            by_hops.resize(by_hops.len().max(hops + 1), 0);
+            by_hops[hops] += 1;
+        }
+        let by_hops: Vec<(u64, u64)> = (0..).zip(by_hops).skip(1).collect();
+        let links = self.capacity() * f64::from(link_messages);
+        let ports = self.ranks as f64 * f64::from(self.ports.rank);
+        let (mut messages, mut carried, mut least) = (0, 0, 0);
+        for (hops, count) in by_hops.into_iter().rev() {
+            messages += count;
+            carried += hops * count;
+            let steps = (messages as f64 / ports).max(carried as f64 / links);
+            least += (steps - ROUNDED).ceil() as u64;
+        }
+        least
+    }
+
+    /// The messages on all links in a step, one on each.
+    fn capacity(&self) -> f64 {
+        self.bundles.iter().map(Bundle::capacity).sum()
     }
 
     /// The link of the next message of a bundle that carries some.
@@ -353,17 +383,20 @@ impl Onward {
         let mut from = 0;
         while let Some(nearer) = distances[self.vertices[from] as usize].checked_sub(1) {
             let leaving = network.leaving(self.vertices[from] as usize);
-            let first = leaving.start + turn % leaving.len();
-            for bundle in (first..leaving.end).chain(leaving.start..first) {
-                let next = network.bundles[bundle].to as usize;
-                if distances[next] != nearer {
-                    continue;
+            // A division of few bits is faster.
+            let first = leaving.start + (turn as u32 % leaving.len() as u32) as usize;
+            for bundles in [first..leaving.end, leaving.start..first] {
+                for (bundle, &next) in bundles.clone().zip(&network.to[bundles]) {
+                    if distances[next as usize] != nearer {
+                        continue;
+                    }
+                    let (search, place) = &mut self.reached[next as usize];
+                    if *search != self.search {
+                        (*search, *place) = (self.search, self.vertices.len() as u32);
+                        self.vertices.push(next);
+                    }
+                    self.hops.push(Hop { from, bundle, to: *place as usize });
                 }
-                if self.reached[next].0 != self.search {
-                    self.reached[next] = (self.search, self.vertices.len() as u32);
-                    self.vertices.push(next as u32);
-                }
-                self.hops.push(Hop { from, bundle, to: self.reached[next].1 as usize });
             }
             from += 1;
         }
