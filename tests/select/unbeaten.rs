@@ -116,8 +116,7 @@ fn drawn(random: &mut fastrand::Rng, most: u32) -> Option<Machine> {
         16 | 17 => format!("{}*{}", grid(random, most / 2), 2),
         _ => broken(random, most),
     };
-    if machine(&text).is_err() {
-    }
+    if machine(&text).is_err() {}
     machine(&text).ok()
 }
 

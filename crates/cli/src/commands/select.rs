@@ -178,7 +178,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     {
         let exchange = self::exchange(&whole, options, None)?.sync(sync(args, &whole)?);
         let best = ranked(&exchange, args.budget)?;
-        found.compare(&selection, &best, exchange.problem().ranks);
+        found.compare(&selection, &best);
     }
     if let Some(model) = model {
         rank_by(model, args.budget, &exchange, &selection, &mut report)?;

@@ -48,12 +48,12 @@ impl Whole {
         Some(Self { topology, ranks: whole.ranks(), bounds, best: None })
     }
 
-    /// Compares the best schedules with faults and without them, where both are priced. Between the same
-    /// ranks the whole machine does at least what it does with faults.
-    pub(super) fn compare(&mut self, faulty: &Selection, whole: &Selection, ranks: u32) {
+    /// Compares the best schedules with faults and without them, where both are priced. Without faults the
+    /// ranks that are left take no longer than all ranks, and no longer than with faults.
+    pub(super) fn compare(&mut self, faulty: &Selection, whole: &Selection) {
         let [Some(faulty), Some(mut whole)] = [faulty, whole].map(Selection::best) else { return };
-        let time = |choice: &Choice| choice.price.time.total();
-        if ranks == self.ranks && time(faulty) < time(whole) {
+        let time = Choice::ranked_seconds;
+        if time(faulty) < time(whole) {
             whole = faulty;
         }
         let time_seconds = time(whole);
@@ -61,7 +61,7 @@ impl Whole {
             algorithm: whole.algorithm.clone(),
             parameters: whole.parameters.clone(),
             time_seconds,
-            time_ratio: faulty.price.time.total() / time_seconds.max(f64::MIN_POSITIVE),
+            time_ratio: if time_seconds > 0.0 { time(faulty) / time_seconds } else { 1.0 },
             named: in_full(whole),
         });
     }

@@ -34,21 +34,55 @@ fn the_printed_proof_is_of_the_same_exchange() {
     }
 }
 
-/// Between the same ranks a machine is no faster with failures than without.
+/// The arguments of a choice for a torus or mesh without some of its nodes and links.
+fn on_broken(random: &mut fastrand::Rng) -> Vec<String> {
+    let sides: Vec<u32> = (0..random.usize(1..=3)).map(|_| random.u32(2..=5)).collect();
+    let joined = |numbers: &[u32], separator: &str| {
+        numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(separator)
+    };
+    let form = ["torus", "mesh"][random.usize(0..2)];
+    let mut machine = format!("{form}:{}", joined(&sides, "x"));
+    for _ in 0..random.u32(1..=3) {
+        let node: Vec<u32> = sides.iter().map(|&side| random.u32(0..side)).collect();
+        machine += &format!("/{}", joined(&node, ","));
+        if random.u32(0..3) > 0 {
+            machine += &format!("+{}", random.usize(0..sides.len()));
+        }
+    }
+    let (ports, block) = (random.u32(1..=4), 1u64 << random.u32(6..=20));
+    let operation = if random.u32(0..4) == 0 { "allgather" } else { "alltoall" };
+    let line = format!("select {machine} --ports {ports} --block {block} --op {operation} --json");
+    line.split(' ').map(str::to_owned).collect()
+}
+
+/// A machine is no faster with failures than without. Drawn machines that fall apart are not counted.
+fn check_failures(seed: u64, machines: usize) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut checked = 0;
+    while checked < machines {
+        let arguments = on_broken(&mut random);
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = topocoll(&words);
+        if output.status.code() == Some(2) {
+            continue;
+        }
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        if let Some(ratio) = said["whole"]["best"]["time_ratio"].as_f64() {
+            assert!(ratio >= 1.0, "{}: {ratio}", words.join(" "));
+            checked += 1;
+        }
+    }
+}
+
 #[test]
 fn failures_make_no_exchange_faster() {
-    let mut random = fastrand::Rng::with_seed(53);
-    for _ in 0..16 {
-        let (a, b, torus) = (random.u32(3..=5), random.u32(3..=5), random.bool());
-        let fault = format!("{},{}+{}", random.u32(..a - 1), random.u32(..b - 1), random.u32(..2));
-        let machine = format!("{}:{a}x{b}/{fault}", if torus { "torus" } else { "mesh" });
-        let (ports, block) =
-            (random.u32(1..=4).to_string(), (1u64 << random.u32(6..=20)).to_string());
-        let arguments = ["select", &machine, "--ports", &ports, "--block", &block, "--json"];
-        let said: Value = serde_json::from_slice(&topocoll(&arguments).stdout).unwrap();
-        let ratio = said["whole"]["best"]["time_ratio"].as_f64().unwrap();
-        assert!(ratio >= 1.0 - 1e-9, "{arguments:?}: {ratio}");
-    }
+    check_failures(53, 12);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn failures_make_no_exchange_of_many_machines_faster() {
+    check_failures(54, 176);
 }
 
 /// Values of options that change a result; those of one option, separated by `|`, are tried one by one.
