@@ -1,7 +1,7 @@
 //! The exchanges along lines that a product tries.
 
-use topocoll_schedule::Parameters;
-use topocoll_topology::{Grid, Topology};
+use topocoll_schedule::{Parameters, Schedule, Step};
+use topocoll_topology::{Grid, Rank, Route, Topology};
 
 use super::{ALONG, INFO, factors, fits, line, problem};
 use crate::{ALGORITHMS, Algorithm, Claims, NotApplicable, Request, Solution};
@@ -102,8 +102,52 @@ impl Counts {
     }
 }
 
+/// Exchanges along all lines, with their counts.
+struct Found {
+    counts: Counts,
+    schedules: Vec<Schedule>,
+}
+
+impl Found {
+    /// The exchanges, with how many lines each is for; `None` if one is missing.
+    fn new(solutions: Vec<Option<Solution>>, lines: &[(Grid, u128)]) -> Option<Self> {
+        let solutions = solutions.into_iter().collect::<Option<Vec<Solution>>>()?;
+        let each = solutions.iter().zip(lines);
+        let counts = each
+            .fold(Counts::NONE, |all, (solution, (_, number))| all.and(&solution.claims, *number));
+        let schedules = solutions.into_iter().map(|solution| solution.schedule).collect();
+        Some(Self { counts, schedules })
+    }
+
+    /// Whether all ranks of these lines do the same.
+    fn is_same(&self, other: &Self, lines: &[(Grid, u128)]) -> bool {
+        let mut both = self.schedules.iter().zip(&other.schedules).zip(lines);
+        both.all(|((own, other), (line, _))| does_the_same(own, other, line))
+    }
+}
+
+/// Whether all ranks of a line do the same in two schedules.
+fn does_the_same(one: &Schedule, other: &Schedule, line: &Grid) -> bool {
+    let (steps, ranks) = (one.rule().steps(), one.problem.ranks);
+    let [mut does, mut others] = [Step::default(), Step::default()];
+    let routed = |schedule: &Schedule, rank: Rank, step: u32, out: &mut Step| {
+        schedule.rule().step(rank, step, out);
+        for send in &mut out.sends {
+            let mut own = Route::default();
+            send.route = send.route_from(rank, line, &mut own).clone();
+        }
+    };
+    let mut same = |step: u32, rank: Rank| {
+        routed(one, rank, step, &mut does);
+        routed(other, rank, step, &mut others);
+        does == others
+    };
+    steps == other.rule().steps()
+        && (0..steps).all(|step| (0..ranks).all(|rank| same(step, Rank(rank))))
+}
+
 /// The settings that name one exchange along all factors, of dimensions with at most `together` ranks, and
-/// that neither the default nor another of them beats.
+/// that neither the default nor another of them beats or does the same.
 pub(super) fn candidates(request: &Request<'_>, grid: &Grid, together: u32) -> Vec<Parameters> {
     let parts = factors(grid, together);
     if parts.len() < 2 {
@@ -122,39 +166,33 @@ pub(super) fn candidates(request: &Request<'_>, grid: &Grid, together: u32) -> V
     let requests: Vec<Request<'_>> = (problems.iter().zip(&lines))
         .map(|(problem, (line, _))| Request::new(problem, line))
         .collect();
-    let mut default: Vec<Option<Claims>> = vec![None; lines.len()];
-    let mut found: Vec<(Counts, Parameters)> = Vec::new();
+    let mut found: Vec<(Found, Parameters)> = Vec::new();
     let tried: Vec<_> = requests.iter().map(tried).collect();
     for (place, (one, _)) in tried[0].iter().enumerate() {
         let mut settings: Vec<_> = tried.iter().flat_map(|tried| tried[place].1.clone()).collect();
         settings.sort_unstable();
         settings.dedup();
         for own in settings {
-            let mut all = Some(Counts::NONE);
-            for ((line, (_, number)), default) in requests.iter().zip(&lines).zip(&mut default) {
-                let solution = line.solve(*one, &own).ok().filter(fits);
-                let claims = solution.map(|solution| solution.claims);
-                all = all.zip(claims).map(|(all, claims)| all.and(&claims, *number));
-                if let Some(own) = claims.as_ref().and_then(cost)
-                    && default.as_ref().and_then(cost).is_none_or(|known| own < known)
-                {
-                    *default = claims;
-                }
-            }
-            found.extend(all.map(|counts| (counts, ALONG.naming(&one.info().name, &own))));
+            let solve = |line: &Request<'_>| line.solve(*one, &own).ok().filter(fits);
+            let solutions: Vec<Option<Solution>> = requests.iter().map(solve).collect();
+            let named = ALONG.naming(&one.info().name, &own);
+            found.extend(Found::new(solutions, &lines).map(|found| (found, named)));
         }
     }
-    let default =
-        default.iter().zip(&lines).try_fold(Counts::NONE, |all, (claims, (_, number))| {
-            claims.as_ref().map(|claims| all.and(claims, *number))
-        });
-    let beaten = |place: usize| {
+    let of_line =
+        |(request, (line, _)): (&Request<'_>, &(Grid, _))| least_volume(request, line, fits);
+    let default = Found::new(requests.iter().zip(&lines).map(of_line).collect(), &lines);
+    let is_left = |place: usize| {
         let own = &found[place].0;
-        let others = found.iter().enumerate().filter(|&(other, _)| other != place);
-        let by_other = |(other, (counts, _)): (usize, &(Counts, _))| {
-            counts.beats(own) && (other < place || !own.beats(counts))
+        let is_better = |(other, (better, _)): (usize, &(Found, _))| {
+            other < place && (better.counts.beats(&own.counts) || better.is_same(own, &lines))
+                || other > place
+                    && better.counts.beats(&own.counts)
+                    && !own.counts.beats(&better.counts)
         };
-        default.is_some_and(|default| default.beats(own)) || others.into_iter().any(by_other)
+        let by_default =
+            |default: &Found| default.counts.beats(&own.counts) || default.is_same(own, &lines);
+        !default.as_ref().is_some_and(by_default) && !found.iter().enumerate().any(is_better)
     };
-    (0..found.len()).filter(|&place| !beaten(place)).map(|place| found[place].1.clone()).collect()
+    (0..found.len()).filter(|&place| is_left(place)).map(|place| found[place].1.clone()).collect()
 }
