@@ -313,7 +313,8 @@ fn repairing(Origin { algorithm, parameters }: &Origin, on: &str) -> Parameters 
     setting
 }
 
-/// Settings for schedules without link contention, each with its steps, on the Pareto front of all.
+/// Settings for schedules without link contention, each with its steps, on the Pareto front of all, and the
+/// default.
 fn settings(request: &Request<'_>) -> Vec<(u64, Parameters)> {
     let catalogue = Catalogue::standard();
     let mut all = Vec::new();
@@ -324,7 +325,14 @@ fn settings(request: &Request<'_>) -> Vec<(u64, Parameters)> {
             (claims.steps, claims.bytes, repairing(&schedule.origin, "whole"))
         }));
     }
-    front(all, MOST_PRICED)
+    let mut kept = front(all, MOST_PRICED);
+    if let Ok(Solution { schedule, claims }) = request.solve(&ColouredRings, &Parameters::new()) {
+        let default = (claims.steps, repairing(&schedule.origin, "whole"));
+        if !kept.contains(&default) {
+            kept.insert(0, default);
+        }
+    }
+    kept
 }
 
 /// Settings for schedules hop by hop in which all ranks do the same, on the Pareto front of all and on that of
