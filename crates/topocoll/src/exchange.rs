@@ -45,7 +45,7 @@ pub struct Budget<'p> {
 /// 1 GiB, and some 10 seconds on two cores.
 impl Default for Budget<'_> {
     fn default() -> Self {
-        let (work, search, messages) = (1 << 28, 1.0, 1 << 20);
+        let (work, search, messages) = (1 << 28, 0.4, 1 << 20);
         let (simulation, progress) = (None, Progress::UNHEARD);
         Self { memory: MEMORY, work, search, messages, simulation, progress }
     }

@@ -81,6 +81,13 @@ fn filled(routes: &Routes, most: u32) -> Vec<Sent> {
     sent
 }
 
+/// Estimated seconds of filling steps, and of listing the messages; more for blocks that exceed caches.
+fn seconds_of_filling(ranks: u32, diameter: u32) -> f64 {
+    const SECONDS_OF_HOP: f64 = 1e-7;
+    let hops = f64::from(ranks).powi(2) * f64::from(diameter) / 2.0;
+    SECONDS_OF_HOP * hops * (1.0 + f64::from(ranks) / 128.0)
+}
+
 /// The network of a request, if every rank has a port for each of its links.
 fn network<'r>(request: &Request<'r>) -> Result<Links<'r>, NotApplicable> {
     let graph = hops::network(request)?;
@@ -126,8 +133,11 @@ impl Algorithm for StoreAndForward {
         let links = (0..ranks).map(|rank| graph.leaving(rank).len() as f64).sum::<f64>();
         let steps = graph.diameter();
         let least = Claims { hops_floor: steps.into(), ..Claims::new(steps.into(), 0) };
-        // Routes are found once.
-        let seconds = if setting.is_empty() { routes::seconds(ranks, links) } else { 0.0 };
+        // Routes are found once, then steps are filled for each setting.
+        let seconds = match setting.is_empty() {
+            true => routes::seconds(ranks, links),
+            false => seconds_of_filling(ranks, steps),
+        };
         Some(Search { seconds, least })
     }
 

@@ -32,7 +32,7 @@ impl Network {
     /// Estimated seconds of a search: every block on every link to a rank that needs it, and of a matching in
     /// each step where there are fewer ports than links.
     pub(super) fn seconds(&self) -> f64 {
-        const SECONDS_OF_BLOCK: f64 = 2e-7;
+        const SECONDS_OF_BLOCK: f64 = 6e-8;
         SECONDS_OF_BLOCK * self.into.len() as f64 * self.ends.len() as f64
     }
 

@@ -61,10 +61,11 @@ fn most_work(ranks: u32) -> u64 {
     WORK + WORK_OF_RANKS * u64::from(ranks).pow(3)
 }
 
-/// Estimated seconds of one search.
+/// Estimated seconds of one search and the first fit before it.
 pub(super) fn seconds(ranks: u32) -> f64 {
-    const SECONDS_OF_WORK: f64 = 4e-10;
-    SECONDS_OF_WORK * most_work(ranks) as f64
+    const SECONDS_OF_WORK: f64 = 1e-10;
+    const SECONDS_OF_FIRST_FIT: f64 = 4.5e-9;
+    SECONDS_OF_WORK * most_work(ranks) as f64 + SECONDS_OF_FIRST_FIT * f64::from(ranks).powi(3)
 }
 
 /// Removes steps of an assignment, then lowers the messages on links of each step. An assignment

@@ -11,17 +11,22 @@ use crate::hops::{ends, entering};
 /// How often each block gets another route.
 const ROUNDS: usize = 6;
 
-/// Groups of the blocks to one rank, or fewer.
+/// Groups of the blocks to one rank; of few blocks fewer.
 const GROUPS: u32 = 8;
 
 /// A link of the mean load is this much longer than one without blocks, in 1024ths of it.
 const STEEPNESS: u64 = 256;
 
-/// Estimated seconds of finding all routes, and of filling steps with their blocks.
+/// Estimated seconds of finding all routes.
 pub(super) fn seconds(ranks: u32, links: f64) -> f64 {
-    const SECONDS_OF_LINK: f64 = 5e-8;
-    let searches = ROUNDS as f64 * f64::from(ranks) * f64::from(ranks.min(GROUPS));
-    SECONDS_OF_LINK * searches * links
+    const SECONDS_OF_LINK: f64 = 1.6e-8;
+    let groups = ranks.div_ceil(size_of_group(ranks));
+    SECONDS_OF_LINK * ROUNDS as f64 * f64::from(ranks) * f64::from(groups) * links
+}
+
+/// The blocks to one rank that are routed together, at most.
+fn size_of_group(ranks: u32) -> u32 {
+    (ranks / GROUPS).max(8)
 }
 
 /// The links of every block to another rank, source by source.
@@ -41,7 +46,7 @@ impl Routes {
         let entering = entering(&ends, graph.vertices());
         let mut routes = vec![Vec::new(); ranks * ranks];
         let mut loads = vec![0u64; ends.len()];
-        let group = (ranks / GROUPS as usize).max(8);
+        let group = size_of_group(graph.vertices()) as usize;
         for round in 0..ROUNDS {
             for place in 0..ranks {
                 // Ranks far from each other one after the other, in another order each round.
