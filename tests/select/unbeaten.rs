@@ -97,7 +97,7 @@ fn sizes(random: &mut fastrand::Rng, nodes: u32) -> String {
 }
 
 /// A machine of at most that many ranks: a grid in 6 cases of 10. None where one that is broken falls apart.
-fn drawn(random: &mut fastrand::Rng, most: u32) -> Option<Machine> {
+pub(crate) fn drawn(random: &mut fastrand::Rng, most: u32) -> Option<Machine> {
     let nodes = random.u32(2..=most / 4);
     let text = match random.u32(0..20) {
         0..12 => grid(random, most),
