@@ -105,12 +105,20 @@ fn the_fastest_in_step_may_run_slowly() {
 #[test]
 fn links_have_the_virtual_channels_that_routes_require() {
     for (text, required) in [("dragonfly:2,4,2", 3), ("torus:8x8", 4), ("torus:4x4", 2)] {
-        let found = select(&machine(text).unwrap(), 1 << 20);
+        let machine = machine(text).unwrap();
+        let problem = of(&machine, 1 << 20);
+        let schedule = schedule_of(&machine, &problem, "link-matchings", &set(&[])).unwrap();
+        let traffic = Scheduled::new(&schedule, &machine);
+        let mut request = Request::new(&traffic, &machine, model("wormhole"), MEMORY);
+        request.vcs_as_required = true;
+        let alone = simulate(&request).unwrap();
+        assert!(alone.deadlock.is_empty(), "{text}");
+        assert_eq!(alone.virtual_channels, required, "{text}");
+        let found = select(&machine, 1 << 20);
         let searched = found.choices.iter().filter(|one| one.algorithm == "link-matchings");
-        let run = searched.filter_map(|one| one.free_running).next();
-        let run = run.unwrap_or_else(|| panic!("{text}: not simulated"));
-        assert_eq!(run.virtual_channels, required, "{text}");
-        assert!(run.seconds.is_finite(), "{text}");
+        for run in searched.filter_map(|one| one.free_running) {
+            assert_eq!(run.virtual_channels, required, "{text}");
+        }
     }
 }
 
