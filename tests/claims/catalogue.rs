@@ -40,7 +40,9 @@ fn page() -> String {
     let mut page = "# Algorithms\n\n\
         This page is written from the catalogue. `topocoll algorithms MACHINE` shows the algorithms that apply to a\n\
         machine, with their costs. `--algorithm NAME` selects one, and `--set name=value` its parameters. All\n\
-        algorithms take `ports` and, where nodes hold several ranks, `node_ports`: their schedules for fewer ports.\n\n\
+        algorithms take `ports` and, where nodes hold several ranks, `node_ports`: their schedules for fewer ports. On\n\
+        grids and hypercubes they also take `axes` and `ties`: their schedules for dimensions in another order, and for\n\
+        other directions at half a ring ([examples](machines.md#dimensions-in-other-orders)).\n\n\
         Each entry names the kinds of machines to which the algorithm applies. An example stands for each kind; other\n\
         sides or sizes of a kind can be refused, with the reason.\n"
         .to_owned();

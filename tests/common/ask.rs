@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use topocoll::contention::Sync;
 use topocoll::{
-    Algorithm, Budget, Catalogue, Choice, Claims, Counts, Demand, Error, Exchange, Fastest, Front,
-    Machine, NotApplicable, Parameters, Problem, Request, Schedule, Selection, Setting, Subset,
-    Sweep, Topology,
+    Algorithm, Budget, Catalogue, Choice, Claims, Collective, Counts, Demand, Error, Exchange,
+    Fastest, Front, Machine, NotApplicable, Parameters, Problem, Request, Schedule, Selection,
+    Setting, Subset, Sweep, Topology,
 };
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::standard);
@@ -79,6 +79,17 @@ pub fn all_settings(
 /// The ranking in step.
 pub fn select(machine: &Machine, problem: &Problem) -> Selection {
     exchange(machine, problem).sync(Sync::Barrier).select().unwrap()
+}
+
+/// The ranking of an operation of all ranks of a machine.
+pub fn on(machine: &Machine, operation: Collective, block_bytes: u64) -> Selection {
+    let problem = Problem::new(operation, machine.ranks(), machine.ports, block_bytes).unwrap();
+    select(machine, &problem)
+}
+
+/// The best time of a ranking.
+pub fn time(selection: &Selection) -> f64 {
+    selection.best().unwrap().price.time.total()
 }
 
 /// The choice that a list of the fastest by block size names.

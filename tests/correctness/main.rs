@@ -18,4 +18,5 @@ mod offsets;
 mod repair;
 mod sides;
 mod store_and_forward;
+mod views;
 mod violations;

@@ -51,7 +51,10 @@ fn every_line_has_its_best_setting_at_every_size() {
                     let best = times.fold(f64::INFINITY, f64::min);
                     let point = &line.points[i];
                     let place = format!("{} on {text} at {bytes} bytes", line.algorithm);
-                    assert!(near(point.price.time.total(), best), "{place}");
+                    let time = point.price.time.total();
+                    let on_view =
+                        ["axes", "ties"].iter().any(|name| point.parameters.contains_key(*name));
+                    assert!(near(time, best) || time < best && on_view, "{place}");
                     let schedule =
                         schedule_of(&machine, &problem, &line.algorithm, &point.parameters)
                             .unwrap();

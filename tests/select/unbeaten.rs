@@ -1,25 +1,15 @@
 //! No algorithm, asked for by name, is faster than the answer.
 
-use common::{algorithms, drawn_graphs, exchange, find, reach, select, with_ports};
+use common::{algorithms, drawn_graphs, exchange, find, on, reach, select, time, with_ports};
 use rayon::prelude::*;
 use topocoll::{
-    Collective, Exchange, Machine, Parameters, Problem, Rank, Request, Schedule, Selection, Step,
-    machine,
+    Collective, Exchange, Machine, Parameters, Problem, Rank, Request, Schedule, Step, machine,
 };
 
 /// What a search may save that is not worth it.
 const NOT_WORTH: f64 = 0.02;
 /// Rounding.
 const ROUNDED: f64 = 1e-9;
-
-fn time(selection: &Selection) -> f64 {
-    selection.best().unwrap().price.time.total()
-}
-
-fn on(machine: &Machine, operation: Collective, block_bytes: u64) -> Selection {
-    let problem = Problem::new(operation, machine.ranks(), machine.ports, block_bytes).unwrap();
-    select(machine, &problem)
-}
 
 /// The fastest of all settings of all algorithms, each by name, with what it may save: less is left out where
 /// it is searched for.

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Case, algorithms, check_delivery, problem};
-use topocoll::{Algorithm, Machine, Method, Parameters, Request, Setting};
+use topocoll::{Algorithm, Machine, Method, Parameters, Request, Setting, Ties, View};
 
 use crate::checks::{self, CHECKS};
 
@@ -81,7 +81,23 @@ fn settings(machine: &Machine, algorithm: &dyn Algorithm, all: bool) -> Vec<Para
     let apart = candidates.len().div_ceil(4).max(1);
     let last = candidates.len().checked_sub(1).filter(|last| last % apart > 0);
     let some = candidates.iter().step_by(apart).chain(last.map(|last| &candidates[last]));
-    some.cloned().collect()
+    some.cloned().chain(on_a_view(machine, algorithm)).collect()
+}
+
+/// A setting of an algorithm on a view of the machine.
+fn on_a_view(machine: &Machine, algorithm: &dyn Algorithm) -> Option<Parameters> {
+    let views = View::all(machine);
+    let (name, problem) =
+        (&*algorithm.info().name, problem(machine, algorithm.info().operation, 3));
+    let number = hash(&format!("{name} {}", machine.name));
+    let view = views.get((number % views.len().max(1) as u64) as usize)?;
+    let candidates = Request::new(&problem, view.grid()).candidates(algorithm).ok()?;
+    let mut setting =
+        candidates.get((number / 8 % candidates.len().max(1) as u64) as usize)?.clone();
+    let ties = if view.grid().ties() == Ties::Up { "up" } else { "balanced" };
+    setting.insert("axes".to_owned(), view.name().into());
+    setting.insert("ties".to_owned(), ties.into());
+    Some(setting)
 }
 
 /// The name of a case: what `TOPOCOLL_CASE` takes.

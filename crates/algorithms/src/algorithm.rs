@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use topocoll_schedule::{Collective, Demand, Origin, Parameters, Problem, Rule, Schedule, Setting};
-use topocoll_topology::{Clusters, Grid, Shape, Topology};
+use topocoll_topology::{Clusters, Grid, Shape, Ties, Topology, View};
 
 use crate::{Claims, NotApplicable, Parameter, Values};
 
@@ -113,6 +113,10 @@ impl Info {
 /// of several ranks.
 pub const FEWER_PORTS: [&str; 2] = ["ports", "node_ports"];
 
+/// The parameters of every algorithm that take its schedule for another [`View`] of a grid or hypercube:
+/// the order of dimensions, and the directions at half a ring.
+pub const VIEW: [&str; 2] = ["axes", "ties"];
+
 /// A problem on a topology, with the sizes of blocks if they differ.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -139,7 +143,7 @@ impl<'r> Request<'r> {
     }
 
     /// Solves the request with the given values; other parameters have their defaults. With
-    /// [`FEWER_PORTS`] it is the schedule for that many.
+    /// [`FEWER_PORTS`] it is the schedule for that many, with [`VIEW`] the one for that view.
     ///
     /// # Errors
     /// The algorithm, or one of the values, does not apply.
@@ -149,16 +153,63 @@ impl<'r> Request<'r> {
         given: &Parameters,
     ) -> Result<Solution, NotApplicable> {
         let info = self.asked(algorithm)?;
-        let (fewer, own) = self.fewer_ports(info, given)?;
-        if own.len() == given.len() {
-            return algorithm.solve(self, &Values::new(info, given)?);
-        }
+        let (view, of_view) = self.view(info, given)?;
+        let (fewer, own) = self.seen(view.as_ref()).fewer_ports(info, &of_view)?;
         let mut solution = algorithm.solve(&fewer, &Values::new(info, &own)?)?;
+        if own.len() == given.len() {
+            return Ok(solution);
+        }
         solution.schedule.problem = self.problem;
-        let ports = FEWER_PORTS.into_iter().filter_map(|name| given.get_key_value(name));
-        let ports = ports.map(|(name, value)| (name.clone(), value.clone()));
-        solution.schedule.origin.parameters.extend(ports);
+        if let Some(view) = view {
+            solution.schedule = solution.schedule.on_view(view);
+        }
+        solution.schedule.origin.parameters.extend(of_every_algorithm(given));
         Ok(solution)
+    }
+
+    /// The view that parameters give, and the other parameters.
+    ///
+    /// # Errors
+    /// Neither a grid nor a hypercube, not all its dimensions, or an algorithm for blocks of several sizes.
+    pub fn view(
+        &self,
+        info: &Info,
+        given: &Parameters,
+    ) -> Result<(Option<View>, Parameters), NotApplicable> {
+        let mut own = given.clone();
+        let [axes, ties] = VIEW.map(|name| own.remove(name).map(|value| value.to_string()));
+        let refused = |place: usize, value: &Option<String>, rule: String| {
+            let (algorithm, name) = (info.name.clone().into_owned(), VIEW[place]);
+            NotApplicable::Setting {
+                algorithm,
+                name,
+                value: value.clone().unwrap_or_default(),
+                rule,
+            }
+        };
+        let directions = match ties.as_deref() {
+            None => None,
+            Some("up") => Some(Ties::Up),
+            Some("balanced") => Some(Ties::Balanced),
+            Some(_) => return Err(refused(1, &ties, "up or balanced".to_owned())),
+        };
+        let place = usize::from(axes.is_none());
+        let (view, value) = match (&axes, directions) {
+            (None, None) => return Ok((None, own)),
+            (Some(text), _) => (View::new(self.topology, text, directions), &axes),
+            (None, Some(directions)) => (View::with_ties(self.topology, directions), &ties),
+        };
+        if info.by_demand {
+            return Err(refused(place, value, "for blocks of several sizes".to_owned()));
+        }
+        Ok((Some(view.map_err(|rule| refused(place, value, rule))?), own))
+    }
+
+    /// The request on the grid that a view shows, if there is one.
+    #[must_use]
+    pub fn seen<'s>(&'s self, view: Option<&'s View>) -> Request<'s> {
+        let topology = view.map_or(self.topology, |view| view.grid());
+        Request { topology, ..*self }
     }
 
     /// The request with the fewer ports that parameters give, and the other parameters.
@@ -291,6 +342,13 @@ impl<'r> Request<'r> {
     pub fn carrier_ports(&self) -> u32 {
         self.problem.ports.min(self.problem.node_ports)
     }
+}
+
+/// Those parameters that every algorithm takes.
+pub fn of_every_algorithm(given: &Parameters) -> impl Iterator<Item = (String, Setting)> {
+    let names = FEWER_PORTS.into_iter().chain(VIEW);
+    let given = names.filter_map(|name| given.get_key_value(name));
+    given.map(|(name, value)| (name.clone(), value.clone()))
 }
 
 /// A schedule and its claims.

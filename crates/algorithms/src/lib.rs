@@ -36,7 +36,9 @@ mod layout;
 mod lifted;
 mod parameters;
 
-pub use algorithm::{Algorithm, FEWER_PORTS, Info, Request, Search, Solution};
+pub use algorithm::{
+    Algorithm, FEWER_PORTS, Info, Request, Search, Solution, VIEW, of_every_algorithm,
+};
 pub use catalogue::Catalogue;
 pub use claims::{ByLinks, Claims, StepsOf};
 pub use error::NotApplicable;

@@ -271,6 +271,9 @@ pub fn counting_work(schedule: &Schedule, machine: &Machine, demand: Option<&Dem
     if demand.is_some() {
         return all_to_all_v::counting_work(schedule);
     }
+    if let Some((schedule, machine)) = schedule.seen(machine) {
+        return counting_work(&schedule, &machine, None);
+    }
     let reader = Reader::new(schedule, machine).unwrap_or_else(|error| panic!("{error}"));
     let ports = u128::from(schedule.problem.ports);
     let dimensions = |grid: &Grid| grid.sides().len() as u128;
@@ -303,6 +306,9 @@ const COUNT_LIMIT: u128 = 2_000_000_000;
 /// [`AnalysisError::Work`], or a schedule of other ranks than the machine's.
 pub fn check_counting_work(schedule: &Schedule, machine: &Machine) -> Result<(), AnalysisError> {
     check_ranks(schedule.problem.ranks, machine)?;
+    if let Some((schedule, machine)) = schedule.seen(machine) {
+        return check_counting_work(&schedule, &machine);
+    }
     let work = counting_work(schedule, machine, None);
     let by_kinds = || Reader::new(schedule, machine).ok()?.work_by_kinds();
     let work = if work > COUNT_LIMIT { by_kinds().unwrap_or(work) } else { work };
@@ -326,6 +332,9 @@ pub(crate) fn check_counting_memory(
     machine: &Machine,
     memory: u128,
 ) -> Result<(), AnalysisError> {
+    if let Some((schedule, machine)) = schedule.seen(machine) {
+        return check_counting_memory(&schedule, &machine, memory);
+    }
     Reader::new(schedule, machine)?.fits(memory)
 }
 
@@ -351,6 +360,9 @@ pub fn count(
     if let Some(demand) = demand {
         return all_to_all_v::count(schedule, machine, demand, memory, |_, _| {});
     }
+    if let Some((schedule, machine)) = schedule.seen(machine) {
+        return count(&schedule, &machine, None, memory);
+    }
     let reader = Reader::new(schedule, machine)?;
     reader.fits(memory)?;
     let sums = Sums::of(
@@ -374,6 +386,9 @@ pub fn count_steps(
 ) -> Result<Counts, AnalysisError> {
     if let Some(demand) = demand {
         return all_to_all_v::count(schedule, machine, demand, memory, each);
+    }
+    if let Some((schedule, machine)) = schedule.seen(machine) {
+        return count_steps(&schedule, &machine, None, memory, each);
     }
     let reader = Reader::new(schedule, machine)?;
     reader.fits(memory)?;

@@ -1,5 +1,5 @@
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Coordinates, Graph, MixedRadix, Shape, Ties, Topology};
+use topocoll_topology::{Coordinates, Graph, MixedRadix, Shape, Topology};
 
 /// The translations that map both a rule and the machine's links onto themselves.
 ///
@@ -9,10 +9,10 @@ use topocoll_topology::{Coordinates, Graph, MixedRadix, Shape, Ties, Topology};
 pub(crate) fn common(classes: &RankClasses, topology: &dyn Topology) -> RankClasses {
     match topology.shape() {
         Shape::Complete => classes.clone(),
-        Shape::Grid(grid) => keeping_ties(along(classes, grid.radix(), grid.wrap()), topology),
+        Shape::Grid(grid) => classes.along(grid.radix(), grid.wrap()).keeping_ties(grid),
         Shape::Graph(graph) => match graph.translations() {
             Some(radix) if classes.radix() == radix => classes.clone(),
-            Some(radix) if !is_twisted(radix) => along(classes, radix, &all(radix)),
+            Some(radix) if !is_twisted(radix) => classes.along(radix, &all(radix)),
             _ => RankClasses::distinct(topology.ranks()),
         },
         Shape::Clustered(clusters) => {
@@ -21,7 +21,11 @@ pub(crate) fn common(classes: &RankClasses, topology: &dyn Topology) -> RankClas
             }
             let (radix, (_, mut wrap)) = (numbering(topology), nodes(topology));
             wrap.push(true);
-            keeping_ties(along(classes, &radix, &wrap), topology)
+            let classes = classes.along(&radix, &wrap);
+            match topology.network() {
+                Shape::Grid(grid) => classes.keeping_ties(grid),
+                _ => classes,
+            }
         }
     }
 }
@@ -43,21 +47,6 @@ pub(crate) fn numbering(topology: &dyn Topology) -> MixedRadix {
         }
         Shape::Complete | Shape::Graph(_) | Shape::Clustered(_) => radix(&[topology.ranks()]),
     }
-}
-
-/// The translations that keep which coordinates are even, if routes depend on it.
-fn keeping_ties(classes: RankClasses, topology: &dyn Topology) -> RankClasses {
-    let Shape::Grid(grid) = topology.network() else { return classes };
-    if grid.ties() == Ties::Up {
-        return classes;
-    }
-    let mut periods = Coordinates::from_slice(classes.periods());
-    for (u, side) in grid.sides().iter().enumerate() {
-        if side % 2 == 0 && periods[u] % 2 == 1 {
-            periods[u] *= 2;
-        }
-    }
-    RankClasses::translations(classes.radix().clone(), periods)
 }
 
 /// The classes of nodes that classes of ranks give, and the ranks of a class on each node. The
@@ -101,35 +90,4 @@ fn is_twisted(radix: &MixedRadix) -> bool {
 
 fn all(radix: &MixedRadix) -> Vec<bool> {
     vec![true; radix.dimensions()]
-}
-
-/// The translations of `classes` along those sides of a radix that wrap.
-fn along(classes: &RankClasses, radix: &MixedRadix, wrap: &[bool]) -> RankClasses {
-    let sides = radix.sides();
-    let mut periods = Coordinates::from_slice(sides);
-    // A shift of the nodes by whole lines along the slowest side.
-    let whole_lines = |period: u32, stride: u32| {
-        (u64::from(period) / gcd(u64::from(period), u64::from(stride))) as u32
-    };
-    match *classes.radix().sides() {
-        _ if classes.radix() == radix => {
-            for u in (0..sides.len()).filter(|&u| wrap[u]) {
-                periods[u] = classes.periods()[u];
-            }
-        }
-        [_] if wrap[0] => periods[0] = whole_lines(classes.periods()[0], radix.stride(0)),
-        // By node, and the rank on it.
-        [_, size] if sides.len() > 2 && sides.last() == Some(&size) => {
-            periods[sides.len() - 1] = classes.periods()[1];
-            if wrap[0] {
-                periods[0] = whole_lines(classes.periods()[0], radix.stride(0) / size);
-            }
-        }
-        _ => {}
-    }
-    RankClasses::translations(radix.clone(), periods)
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

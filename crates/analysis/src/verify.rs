@@ -20,7 +20,8 @@ pub enum Method {
     Replay,
     /// Follows every block of one rank of each class, and compares a few members of each class with
     /// that rank. The proof relies on the classes that the rule names. An all-to-all schedule that
-    /// delivers a block and leaves copies of it elsewhere may be refused.
+    /// delivers a block and leaves copies of it elsewhere may be refused. Of a schedule
+    /// [on a view](Schedule::on_view), follows the one for the grid that the view shows.
     Classes,
 }
 
@@ -107,7 +108,12 @@ pub fn verify_watched(
 ) -> Result<Verification, AnalysisError> {
     check_named(schedule)?;
     check_ranks(schedule.problem.ranks, machine)?;
-    let chosen = method.unwrap_or_else(|| Method::cheaper(schedule, memory));
+    let seen = schedule.seen(machine);
+    let own = seen.as_ref().map_or(schedule, |(seen, _)| seen);
+    let chosen = method.unwrap_or_else(|| Method::cheaper(own, memory));
+    if let (Method::Classes, Some((schedule, machine))) = (chosen, &seen) {
+        return verify_watched(schedule, machine, method, memory, progress);
+    }
     if method.is_none() {
         match chosen {
             Method::Classes => paths::check_following(schedule, memory)?,

@@ -123,9 +123,10 @@ impl<'a> Names<'a> {
         let several = same().any(|(_, other)| *other != parameters);
         let shared =
             |key: &str, value: &Setting| same().all(|(_, other)| other.get(key) == Some(value));
+        // Those that every algorithm takes are not its own, and always matter.
         let names = |key: &str| {
             let parameter = self.catalogue.parameter(algorithm, parameters, key);
-            parameter.is_some_and(|parameter| matches!(parameter.domain, Domain::Algorithm(_)))
+            parameter.is_none_or(|parameter| matches!(parameter.domain, Domain::Algorithm(_)))
         };
         let matters = |(key, value): &(&String, &Setting)| match (
             self.default(algorithm, parameters, key),

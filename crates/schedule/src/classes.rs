@@ -1,4 +1,4 @@
-use topocoll_topology::{Coordinates, MixedRadix, Rank};
+use topocoll_topology::{Coordinates, Grid, MixedRadix, Rank, Ties};
 
 /// Classes of equivalent ranks: the translations that map a rule's communication onto itself.
 ///
@@ -115,6 +115,48 @@ impl RankClasses {
             self.radix.shifted(rank, u, hops)
         })
     }
+
+    /// Those of these translations that go along the sides of a radix that wrap.
+    #[must_use]
+    pub fn along(&self, radix: &MixedRadix, wrap: &[bool]) -> Self {
+        let sides = radix.sides();
+        let mut periods = Coordinates::from_slice(sides);
+        // A shift of the nodes by whole lines along the slowest side.
+        let whole_lines = |period: u32, stride: u32| period / gcd(period, stride);
+        match *self.radix.sides() {
+            _ if self.radix == *radix => {
+                for u in (0..sides.len()).filter(|&u| wrap[u]) {
+                    periods[u] = self.periods[u];
+                }
+            }
+            [_] if wrap[0] => periods[0] = whole_lines(self.periods[0], radix.stride(0)),
+            // By node, and the rank on it.
+            [_, size] if sides.len() > 2 && sides.last() == Some(&size) => {
+                periods[sides.len() - 1] = self.periods[1];
+                if wrap[0] {
+                    periods[0] = whole_lines(self.periods[0], radix.stride(0) / size);
+                }
+            }
+            _ => {}
+        }
+        Self::translations(radix.clone(), periods)
+    }
+
+    /// Those of these translations along the sides of a grid that keep which coordinates are even, if its
+    /// routes depend on it. Further coordinates may follow those of the grid.
+    #[must_use]
+    pub fn keeping_ties(mut self, grid: &Grid) -> Self {
+        if grid.ties() != Ties::Up {
+            for (period, side) in self.periods.iter_mut().zip(grid.sides()) {
+                *period *= if side % 2 == 0 { *period % 2 + 1 } else { 1 };
+            }
+        }
+        self
+    }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ mod demand;
 mod error;
 mod kinds;
 mod on_subset;
+mod on_view;
 mod problem;
 mod recorded;
 mod schedule;

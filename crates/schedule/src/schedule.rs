@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use topocoll_topology::Rank;
 use topocoll_topology::text::printable;
+use topocoll_topology::{Rank, View};
 
 use crate::{Block, Kinds, Problem, RankClasses, Slot, Step};
 
@@ -171,6 +171,8 @@ pub struct Schedule {
     pub origin: Origin,
     /// Ranks that take part.
     pub(crate) participants: u32,
+    /// The schedule that is seen on a view.
+    pub(crate) view: Option<Arc<(Schedule, Arc<View>)>>,
     rule: Arc<dyn Rule>,
 }
 
@@ -179,7 +181,7 @@ impl Schedule {
     /// ([`printable`]), as readers write it into comments and headings.
     pub fn new(problem: Problem, origin: Origin, rule: impl Rule + 'static) -> Self {
         let (participants, origin) = (problem.ranks, origin.printable());
-        Self { problem, origin, participants, rule: Arc::new(rule) }
+        Self { problem, origin, participants, view: None, rule: Arc::new(rule) }
     }
 
     /// The number of ranks that take part: all, except for a schedule [on a subset](Self::on_subset).

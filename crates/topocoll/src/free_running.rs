@@ -4,11 +4,15 @@
 //! and ordered by the larger of both times. As no time is below that in step, a choice is simulated first
 //! where it may still be the best; the others follow as far as the messages of the budget go.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
 use rayon::prelude::*;
 use topocoll_analysis::contention::{
-    AllToAll, ContentionModel, Control, MODELS, Request, Settings, estimate, in_seconds, simulate,
+    AllToAll, ChannelClasses, ContentionModel, Control, MODELS, Request, Settings, estimate,
+    in_seconds, simulate,
 };
-use topocoll_schedule::Schedule;
+use topocoll_schedule::{Parameters, Schedule};
 use topocoll_topology::parallel;
 
 use crate::pool::best_time;
@@ -28,7 +32,8 @@ const AT_ONCE: u64 = 1 << 14;
 #[derive(Clone, Copy)]
 pub(crate) struct Of<'a> {
     pub(crate) exchange: &'a Exchange<'a>,
-    pub(crate) schedule: &'a dyn Fn(&Choice) -> Option<Schedule>,
+    /// The schedule, and whether its messages are the same at all sizes.
+    pub(crate) schedule: &'a dyn Fn(&Choice) -> Option<(Schedule, bool)>,
 }
 
 /// Simulates choices without barriers, as far as the messages go that are left.
@@ -36,6 +41,17 @@ pub(crate) struct FreeRuns {
     model: &'static ContentionModel,
     /// Messages that may be simulated.
     left: u128,
+    /// Classes of virtual channels, by choice.
+    kept: BTreeMap<(String, Parameters), Kept>,
+}
+
+type Kept = Arc<OnceLock<Arc<ChannelClasses>>>;
+
+/// A schedule to simulate.
+struct Case {
+    schedule: Schedule,
+    messages: u128,
+    channels: Kept,
 }
 
 impl FreeRuns {
@@ -44,7 +60,8 @@ impl FreeRuns {
     pub(crate) fn rank(of: Of<'_>, choices: &mut [Choice]) -> Option<Self> {
         let models = MODELS.iter().filter(|model| model.simulates_schedules());
         models.into_iter().find_map(|model| {
-            let mut runs = Self { model, left: of.exchange.limits().messages.into() };
+            let (left, kept) = (of.exchange.limits().messages.into(), BTreeMap::new());
+            let mut runs = Self { model, left, kept };
             let mut ranked = choices.to_vec();
             let rest = runs.decide(of, &mut ranked)?;
             let most = WITHIN * best_time(ranked.iter().map(|choice| &choice.price));
@@ -84,11 +101,11 @@ impl FreeRuns {
             let end = choices.len().min(next + BATCH);
             let batch = &mut choices[next..end];
             let cases: Vec<_> = batch.iter().map(|choice| self.case(of, choice)).collect();
-            let cases: Vec<(Schedule, u128)> = cases.into_iter().collect::<Option<_>>()?;
-            let messages: u128 = cases.iter().map(|(_, messages)| messages).sum();
+            let cases: Vec<Case> = cases.into_iter().collect::<Option<_>>()?;
+            let messages: u128 = cases.iter().map(|case| case.messages).sum();
             self.left = self.left.checked_sub(messages)?;
             let exchange = of.exchange;
-            let runs = parallel::each(&cases).map(|(schedule, _)| self.run(exchange, schedule));
+            let runs = parallel::each(&cases).map(|case| self.run(exchange, case));
             let runs: Vec<_> = runs.collect();
             for (choice, run) in batch.iter_mut().zip(runs) {
                 choice.free_running = Some(run?);
@@ -102,33 +119,41 @@ impl FreeRuns {
         let mut cases = Vec::new();
         for (place, choice) in choices.iter().enumerate() {
             if choice.price.time.total() <= most
-                && let Some((schedule, messages)) = self.case(of, choice)
-                && let Some(left) = self.left.checked_sub(messages)
+                && let Some(case) = self.case(of, choice)
+                && let Some(left) = self.left.checked_sub(case.messages)
             {
                 self.left = left;
-                cases.push((place, schedule));
+                cases.push((place, case));
             }
         }
         let exchange = of.exchange;
-        let run = |(place, schedule): &(usize, Schedule)| (*place, self.run(exchange, schedule));
+        let run = |(place, case): &(usize, Case)| (*place, self.run(exchange, case));
         let runs: Vec<_> = parallel::each(&cases).map(run).collect();
         for (place, run) in runs {
             choices[place].free_running = run;
         }
     }
 
-    /// The schedule of a choice, and its messages.
-    fn case(&self, of: Of<'_>, choice: &Choice) -> Option<(Schedule, u128)> {
-        let schedule = (of.schedule)(choice)?;
+    /// The simulation of a choice.
+    fn case(&mut self, of: Of<'_>, choice: &Choice) -> Option<Case> {
+        let (schedule, is_same) = (of.schedule)(choice)?;
         let (machine, settings) = (of.exchange.machine(), Settings::default());
-        let estimate = estimate(&schedule, machine, self.model, &settings, 0).ok()?;
-        Some((schedule, estimate.messages))
+        let messages = estimate(&schedule, machine, self.model, &settings, 0).ok()?.messages;
+        let name = || (choice.algorithm.clone(), choice.parameters.clone());
+        let channels = match is_same {
+            true => Arc::clone(self.kept.entry(name()).or_default()),
+            false => Kept::default(),
+        };
+        Some(Case { schedule, messages, channels })
     }
 
     /// The time of a schedule; a deadlock never ends.
-    fn run(&self, exchange: &Exchange<'_>, schedule: &Schedule) -> Option<FreeRunning> {
+    fn run(&self, exchange: &Exchange<'_>, case: &Case) -> Option<FreeRunning> {
         let (machine, memory) = (exchange.machine(), exchange.limits().memory);
-        match free_running(schedule, machine, self.model, memory, Control::NONE).ok()? {
+        let Case { schedule, channels, .. } = case;
+        let found =
+            free_running(schedule, machine, self.model, memory, Some(channels), Control::NONE);
+        match found.ok()? {
             Ok(run) => Some(run),
             Err(NotSimulated::Deadlock) => Some(FreeRunning::DEADLOCK),
             Err(_) => None,
@@ -140,10 +165,10 @@ impl FreeRuns {
         let own = best.free_running?.seconds;
         let others = MODELS.iter().filter(|model| model.simulates_schedules());
         let model = others.into_iter().find(|model| model.name != self.model.name)?;
-        let other = Self { model, left: self.left };
-        let (schedule, messages) = other.case(of, best)?;
-        self.left = self.left.checked_sub(messages)?;
-        let seconds = other.run(of.exchange, &schedule)?.seconds;
+        let mut other = Self { model, left: self.left, kept: BTreeMap::new() };
+        let case = other.case(of, best)?;
+        self.left = self.left.checked_sub(case.messages)?;
+        let seconds = other.run(of.exchange, &case)?.seconds;
         ((seconds - own).abs() > DIFFER * own).then_some((model.name, seconds))
     }
 }

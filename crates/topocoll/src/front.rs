@@ -5,6 +5,7 @@ use topocoll_schedule::Parameters;
 
 use crate::exchange::Budget;
 use crate::pool::fewer_ports::is_limited;
+use crate::pool::views::is_on_view;
 use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected, Unsearched};
 
 /// Settings that apply, by startups and volume: C1, and charged C2.
@@ -67,7 +68,8 @@ impl Exchange<'_> {
             Choice::new(name, found.parameters, found.price).over(&bound)
         });
         let (points, undecided, mut beaten) = split(choices.collect());
-        beaten.retain(|choice| !is_limited(&choice.parameters));
+        let own = |set: &Parameters| !is_limited(set) && !is_on_view(set);
+        beaten.retain(|choice| own(&choice.parameters));
         let (partly_priced, unsearched) = (pool.partly_priced(), pool.unsearched().to_vec());
         let rejected = pool.rejected;
         Ok(Front { points, undecided, beaten, rejected, partly_priced, unsearched, bound })

@@ -104,5 +104,5 @@ pub use topocoll_topology::{
     Failure, Fault, FullyConnected, Graph, Grid, INTER_NODE, INTRA_NODE, Injection, Lattice,
     LeastLoad, Link, LinkId, LinkKind, ListedGraph, MAX_DIMENSIONS, Machine, MixedRadix, Order,
     PerClass, Port, Ports, Rank, Route, Segment, Shape, Subset, TOPOLOGIES, Ties, Timing, Topology,
-    TopologyError, files, spec, text, units,
+    TopologyError, View, files, spec, text, units,
 };

@@ -8,12 +8,13 @@
 //! exact time at some block size ([`Pool::new`]), and once more with a budget of its own at a size that is
 //! asked for ([`Pool::at`]): what is known at a size does not depend on the sizes asked before.
 //!
-//! Schedules for fewer ports are candidates too, if a lower bound of all of them is below the least time, and
-//! as far as a small part of the budget is enough to count them.
+//! Schedules for fewer ports and for other views of the machine are candidates too, if a lower bound of all of
+//! them is below the least time, and as far as a small part of the budget is enough to count them.
 
 mod candidate;
 pub(crate) mod fewer_ports;
 mod search;
+pub(crate) mod views;
 
 use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, Catalogue, NotApplicable, Solution};
@@ -51,7 +52,7 @@ pub(crate) struct Found {
     pub(crate) parameters: Parameters,
     pub(crate) price: Price,
     pub(crate) beaten: bool,
-    pub(crate) fewer: bool,
+    pub(crate) other: bool,
     /// The place in the pool.
     candidate: Option<usize>,
     schedule: Option<Schedule>,
@@ -138,12 +139,14 @@ impl<'x> Pool<'x> {
         }
         pool.mark_solved_again();
         pool.decide();
+        let views = if asked.is_empty() { pool.try_views() } else { Vec::new() };
         for (algorithm, _) in searched {
             let first = search(algorithm).expect("bug: not a search");
             pool.search(algorithm, &first);
         }
         if asked.is_empty() {
-            pool.try_fewer_ports();
+            pool.search_views(&views);
+            pool.try_fewer_ports(&views);
         }
         Ok(pool)
     }
@@ -233,7 +236,7 @@ impl<'x> Pool<'x> {
             price: pricing.price(&solution, WORK_PER_SETTING),
             parameters: solution.schedule.origin.parameters.clone(),
             beaten: candidate.is_some_and(|place| self.candidates[place].beaten),
-            fewer: candidate.is_some_and(|place| self.candidates[place].fewer),
+            other: candidate.is_some_and(|place| self.candidates[place].other),
             candidate,
             schedule: Some(solution.schedule),
         };
@@ -251,7 +254,7 @@ impl<'x> Pool<'x> {
                     parameters: parameters.clone(),
                     price: candidate.price.scaled(self.reference(), bytes),
                     beaten: candidate.beaten,
-                    fewer: candidate.fewer,
+                    other: candidate.other,
                     candidate: Some(place),
                     schedule: None,
                 })
@@ -266,7 +269,7 @@ impl<'x> Pool<'x> {
         }
         // The order of algorithms decides between equal times.
         all.sort_by_key(|found| found.asked);
-        all.retain(|found| !found.fewer || found.price.priced == Priced::Exactly);
+        all.retain(|found| !found.other || found.price.priced == Priced::Exactly);
         self.decide_at(&mut all, &pricing, bytes);
         all
     }
@@ -328,25 +331,27 @@ impl<'x> Pool<'x> {
         }
     }
 
-    /// The schedule of a candidate for an exchange with blocks of another size.
+    /// The schedule of a candidate for an exchange with blocks of another size, and whether its messages are
+    /// the same at all sizes.
     pub(crate) fn schedule(
         &self,
         exchange: &Exchange<'_>,
         algorithm: &str,
         parameters: &Parameters,
-    ) -> Option<Schedule> {
+    ) -> Option<(Schedule, bool)> {
         let is = |candidate: &&Candidate| {
             self.asked[candidate.asked].algorithm.info().name == algorithm
                 && candidate.parameters == *parameters
         };
-        let known = self.candidates.iter().filter(|candidate| !candidate.again).find(is);
-        match known.and_then(|candidate| candidate.schedule.clone()) {
+        let same = self.candidates.iter().filter(|candidate| !candidate.again).find(is);
+        let schedule = match same.and_then(|candidate| candidate.schedule.clone()) {
             Some(mut schedule) => {
                 schedule.problem = *exchange.problem();
-                Some(schedule)
+                schedule
             }
-            None => exchange.schedule(algorithm, parameters).ok(),
-        }
+            None => exchange.schedule(algorithm, parameters).ok()?,
+        };
+        Some((schedule, same.is_some()))
     }
 
     /// Says how much may be counted, with what was counted before.

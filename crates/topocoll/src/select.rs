@@ -244,12 +244,12 @@ fn run_freely(exchange: &Exchange<'_>, selection: &mut Selection, pool: &mut Poo
 }
 
 /// The candidates that a ranking looks at. Settings that others of their algorithm beat, and schedules for
-/// fewer ports, are left out unless they may be the fastest, or are the fastest of their algorithm or at some
+/// fewer ports or other views, are left out unless they may be the fastest, or are the fastest of their algorithm or at some
 /// block size.
 fn listed(found: Vec<Found>, fastest: &[Winner]) -> Vec<Found> {
     let best = best_time(found.iter().map(|found| &found.price));
-    let least = |asked: usize, fewer: bool| {
-        let own = found.iter().filter(|found| found.asked == asked && (fewer || !found.fewer));
+    let least = |asked: usize, other: bool| {
+        let own = found.iter().filter(|found| found.asked == asked && (other || !found.other));
         best_time(own.map(|found| &found.price))
     };
     let algorithms = found.iter().map(|found| found.asked + 1).max().unwrap_or(0);
@@ -262,8 +262,8 @@ fn listed(found: Vec<Found>, fastest: &[Winner]) -> Vec<Found> {
         let [own, of_all] = least[found.asked];
         let wins = |one: &Winner| one.asked == found.asked && one.parameters == found.parameters;
         if !is_exact && time < best
-            || is_exact && found.fewer && time <= of_all && of_all < own
-            || !found.fewer && (is_exact || !found.beaten)
+            || is_exact && found.other && time <= of_all && of_all < own
+            || !found.other && (is_exact || !found.beaten)
             || fastest.iter().any(wins)
         {
             listed.push(found);

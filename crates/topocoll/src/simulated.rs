@@ -1,9 +1,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 use topocoll_analysis::contention::{
-    ContentionModel, Control, Estimate, Request, Scheduled, Settings, estimate, in_seconds,
-    simulate,
+    ChannelClasses, ContentionModel, Control, Estimate, Request, Scheduled, Settings, estimate,
+    in_seconds, simulate,
 };
 use topocoll_analysis::{AnalysisError, Progress};
 use topocoll_schedule::Schedule;
@@ -49,7 +50,8 @@ impl FreeRunning {
     pub(crate) const DEADLOCK: Self = Self { seconds: f64::INFINITY, virtual_channels: 0 };
 }
 
-/// Simulates a schedule without barriers, with as many virtual channels as its routes require.
+/// Simulates a schedule without barriers, with as many virtual channels as its routes require. `channels` keeps
+/// their classes for other schedules with the same routes.
 ///
 /// # Errors
 /// [`simulate`] refuses it, for another reason than memory, work or channels.
@@ -58,11 +60,12 @@ pub(crate) fn free_running(
     machine: &Machine,
     model: &ContentionModel,
     memory: u128,
+    channels: Option<&OnceLock<Arc<ChannelClasses>>>,
     control: Control<'_>,
 ) -> Result<Result<FreeRunning, NotSimulated>, AnalysisError> {
     let traffic = Scheduled::new(schedule, machine);
     let mut request = Request::new(&traffic, machine, model, memory);
-    (request.control, request.vcs_as_required) = (control, true);
+    (request.control, request.channels, request.vcs_as_required) = (control, channels, true);
     match simulate(&request) {
         Ok(found) if !found.deadlock.is_empty() => Ok(Err(NotSimulated::Deadlock)),
         Ok(found) => {
@@ -194,7 +197,8 @@ impl Simulations<'_> {
             };
             let mut control = Control::NONE;
             control.progress = Progress { starting: &|_| (), done: &done };
-            let found = free_running(&case.schedule, self.machine, self.model, memory, control)?;
+            let found =
+                free_running(&case.schedule, self.machine, self.model, memory, None, control)?;
             let rest = clipped(case.estimate.messages).saturating_sub(delivered.into_inner());
             (progress.done)(rest);
             Ok(found.map(|found| found.seconds))

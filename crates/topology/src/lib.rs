@@ -42,6 +42,7 @@ pub mod text;
 mod timing;
 mod topology;
 pub mod units;
+mod view;
 
 pub use coordinates::Coordinates;
 pub use endpoint::{ENDPOINT_PARAMETERS, Endpoint, EndpointParameter, Order};
@@ -55,6 +56,7 @@ pub use shape::Shape;
 pub use subset::Subset;
 pub use timing::{Barrier, Injection, PerClass, Timing};
 pub use topology::Topology;
+pub use view::View;
 
 // The topologies, one file each, and the short forms that name them.
 mod clusters;

@@ -268,10 +268,13 @@ fn factors(grid: &Grid, together: u32) -> Vec<Range<usize>> {
     factors
 }
 
-/// The lines of a factor.
+/// The lines of a factor, kept with the grid, so that they are planned for once.
 fn line(grid: &Grid, dimensions: &Range<usize>) -> Grid {
-    let (sides, wrap) = (&grid.sides()[dimensions.clone()], &grid.wrap()[dimensions.clone()]);
-    Grid::new(sides, wrap).expect("bug: invalid sides")
+    let compute = || {
+        let (sides, wrap) = (&grid.sides()[dimensions.clone()], &grid.wrap()[dimensions.clone()]);
+        Grid::new(sides, wrap).expect("bug: invalid sides")
+    };
+    (*grid.plan(&[dimensions.start as u32, dimensions.end as u32], compute)).clone()
 }
 
 /// The exchange on a line, of bundles of blocks; `None` if these are too large.

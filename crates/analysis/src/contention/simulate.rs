@@ -1,5 +1,5 @@
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 use topocoll_schedule::{RankClasses, Sync};
@@ -170,6 +170,8 @@ pub struct Request<'a> {
     pub settings: Settings,
     /// Whether links have more virtual channels than the settings say, if the routes require them.
     pub vcs_as_required: bool,
+    /// Keeps the classes of virtual channels for other requests with the same routes.
+    pub channels: Option<&'a OnceLock<Arc<ChannelClasses>>>,
     /// The synchronization between steps.
     pub sync: Sync,
     /// The ranks to simulate; `None` takes one of each class where that is exact.
@@ -201,6 +203,7 @@ impl<'a> Request<'a> {
             model,
             settings: Settings::default(),
             vcs_as_required: false,
+            channels: None,
             sync: Sync::Free,
             ranks: None,
             memory,
@@ -309,17 +312,17 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     });
     let simulated = !closed.steps.iter().all(|&closed| closed);
     let classed = classed(request, &survey) && simulated;
-    let channels = match classed {
-        true => Some(ChannelClasses::fewest(traffic, machine, settings.vcs)),
-        false => None,
-    };
-    let count = channels.as_ref().map_or(0, ChannelClasses::count);
+    let own = OnceLock::new();
+    let channels = classed.then(|| {
+        let find = || Arc::new(ChannelClasses::fewest(traffic, machine, settings.vcs));
+        Arc::clone(request.channels.unwrap_or(&own).get_or_init(find))
+    });
+    let count = channels.as_ref().map_or(0, |classes| classes.count());
     let most = if request.vcs_as_required { MAX_VCS } else { settings.vcs };
     if count > most {
         return Err(ChannelClasses::too_many(machine, count, most));
     }
     settings.vcs = settings.vcs.max(count);
-    let channels = channels.map(Arc::new);
     let make = || {
         let channels = channels.clone();
         let of = Of { dateline, channels, classes: &ranks.classes, records: request.records };

@@ -1,10 +1,10 @@
 //! The candidates of one algorithm: each solved once, with its price or a floor.
 
 use rayon::prelude::*;
-use topocoll_algorithms::{Algorithm, Claims, FEWER_PORTS, NotApplicable, Solution};
+use topocoll_algorithms::{Algorithm, Claims, NotApplicable, Solution, VIEW, of_every_algorithm};
 use topocoll_analysis::counting_work;
 use topocoll_schedule::{Parameters, Schedule, Step};
-use topocoll_topology::{Rank, parallel};
+use topocoll_topology::{Rank, View, parallel};
 
 use super::WORK_PER_SETTING;
 use super::search::Searches;
@@ -32,8 +32,8 @@ pub(super) struct Candidate {
     pub(super) again: bool,
     /// Whether another setting of its algorithm claims no more steps and bytes.
     pub(super) beaten: bool,
-    /// Whether it leaves ports unused.
-    pub(super) fewer: bool,
+    /// Whether it leaves ports unused, or is for another view of the machine.
+    pub(super) other: bool,
     /// The least block size that it accepts, if it was looked for.
     pub(super) least: Option<u64>,
 }
@@ -54,18 +54,26 @@ impl Candidate {
             whole,
             again: false,
             beaten: false,
-            fewer: false,
+            other: false,
             least: None,
         }
     }
 
     /// Whether its claims, which give the price, are those of another candidate of its algorithm, or its
-    /// schedule is another one's.
-    pub(super) fn costs_as_much_as(&self, other: &Self) -> bool {
+    /// schedule is another one's. If they are on different views, that is known only where a view has the
+    /// machine's own ranks.
+    pub(super) fn costs_as_much_as(&self, other: &Self, view: Option<&View>) -> bool {
+        let same = |name: &str| self.parameters.get(name) == other.parameters.get(name);
         self.claims == other.claims
             && match (&self.schedule, &other.schedule) {
                 (None, None) => true,
-                (Some(own), Some(other)) => does_the_same(own, other),
+                (Some(own), Some(other)) if VIEW.iter().all(|name| same(name)) => {
+                    does_the_same(own, other)
+                }
+                (Some(_), Some(_)) => {
+                    let own_ranks = view.is_some_and(View::is_of_own_ranks);
+                    own_ranks && self.parameters.keys().all(|name| same(name))
+                }
                 _ => false,
             }
     }
@@ -110,9 +118,8 @@ impl Solved {
         block_sizes: &[u64],
     ) -> Result<Self, NotApplicable> {
         let (request, machine) = (pricing.exchange.request(), pricing.exchange.machine());
-        let (fewer, own) = request.fewer_ports(algorithm.info(), given)?;
-        let ports = given.iter().filter(|(name, _)| FEWER_PORTS.contains(&name.as_str()));
-        let ports: Parameters = ports.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let (view, own) = request.view(algorithm.info(), given)?;
+        let (fewer, own) = request.seen(view.as_ref()).fewer_ports(algorithm.info(), &own)?;
         let mut settings = match fewer.candidates(algorithm) {
             Err(NotApplicable::Unranked { .. }) if is_asked => Vec::new(),
             candidates => candidates?,
@@ -126,7 +133,7 @@ impl Solved {
                 search.is_none_or(|search| searches.may_or_listed(&algorithm.info().name, &search));
             std::mem::replace(&mut is_first, false) || fits
         });
-        settings.iter_mut().for_each(|setting| setting.extend(ports.clone()));
+        settings.iter_mut().for_each(|setting| setting.extend(of_every_algorithm(given)));
         let solve = |setting: &Parameters| request.solve(algorithm, setting);
         let solved: Vec<_> = parallel::each(&settings).map(|setting| solve(setting).ok()).collect();
         let (mut solutions, mut refused) = (Vec::new(), Vec::new());

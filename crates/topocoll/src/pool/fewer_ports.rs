@@ -1,14 +1,14 @@
 //! Schedules for fewer ports than there are.
 
 use rayon::prelude::*;
-use topocoll_algorithms::FEWER_PORTS;
+use topocoll_algorithms::{Algorithm, FEWER_PORTS};
 use topocoll_schedule::{Parameters, Problem};
-use topocoll_topology::{Ports, parallel};
+use topocoll_topology::{Ports, View, parallel};
 
-use super::Pool;
 use super::candidate::Candidate;
-use crate::envelope::{bends, envelope, time};
-use crate::price::Priced;
+use super::views::{Kind, of_view};
+use super::{Asked, Pool};
+use crate::envelope::{bends, envelope, promise, time};
 
 /// The part of the budget for schedules for fewer ports.
 const PART_FOR_FEWER_PORTS: u128 = 64;
@@ -16,9 +16,9 @@ const PART_FOR_FEWER_PORTS: u128 = 64;
 const FEW_PORTS: u32 = 8;
 
 impl Pool<'_> {
-    /// Adds the schedules for fewer ports, as far as their lower bound is below the least exact time at
-    /// some block size.
-    pub(super) fn try_fewer_ports(&mut self) {
+    /// Adds the schedules for fewer ports, on the machine and on these views, as far as their lower bound is
+    /// below the least exact time at some block size.
+    pub(super) fn try_fewer_ports(&mut self, views: &[View]) {
         let several = self.exchange().has_nodes();
         let ports = self.exchange().problem().both_ports();
         let fewer = match several {
@@ -31,17 +31,19 @@ impl Pool<'_> {
                 // The bounds grow as ports get fewer.
                 if several { continue } else { break }
             }
-            self.add_with(ports, several);
+            let limit = limit(ports, several);
+            self.add_with(&limit, None);
+            views.iter().for_each(|view| self.add_with(&limit, Some((view, Kind::Rules))));
             if !self.decide() {
                 break;
             }
         }
-        self.candidates.retain(|one| !one.fewer || one.price.priced == Priced::Exactly);
+        self.drop_uncounted();
     }
 
     /// Whether the lower bound of all schedules with these ports is below the least exact time at some
     /// block size, of powers of 2 and where the fastest candidate changes.
-    fn may_gain(&self, ports: Ports) -> bool {
+    pub(super) fn may_gain(&self, ports: Ports) -> bool {
         let (lines, _) = self.lines();
         let lowest = envelope(&lines);
         if lowest.is_empty() {
@@ -57,20 +59,36 @@ impl Pool<'_> {
         })
     }
 
-    /// Adds the candidates for these ports that differ from those of more ports.
-    fn add_with(&mut self, ports: Ports, several: bool) {
-        let limit = limit(ports, several);
+    /// Adds the candidates for these ports, on the machine or of one kind on a view, that differ from those
+    /// known; on a view those that may be the fastest.
+    pub(super) fn add_with(&mut self, limit: &Parameters, on: Option<(&View, Kind)>) {
+        let (view, kind) = on.unzip();
         let (request, worth) = (self.exchange().request(), self.worth());
-        let new: Vec<Vec<Candidate>> = parallel::each(&self.asked)
-            .enumerate()
-            .map(|(place, asked)| {
-                let info = asked.algorithm.info();
-                let Ok((fewer, _)) = request.fewer_ports(info, &limit) else { return Vec::new() };
+        let mut limit = limit.clone();
+        limit.extend(view.map(|view| of_view(view, request.topology)).into_iter().flatten());
+        let (lines, _) = self.lines();
+        let lowest = envelope(&lines);
+        let sizes = bends(&lowest);
+        let place_of = |asked: &[Asked<'_>], name: &str| {
+            asked.iter().position(|a| a.algorithm.info().name == name)
+        };
+        let algorithms: Vec<&dyn Algorithm> = match on {
+            None => self.asked.iter().map(|asked| asked.algorithm).collect(),
+            Some((view, kind)) => {
+                let fits = |one: &&dyn Algorithm| kind.may_differ(view, *one, &request, &limit);
+                self.exchange().algorithms().filter(fits).collect()
+            }
+        };
+        let new: Vec<Vec<Candidate>> = parallel::each(&algorithms)
+            .map(|&algorithm| {
+                let info = algorithm.info();
+                let seen = request.seen(view);
+                let Ok((fewer, _)) = seen.fewer_ports(info, &limit) else { return Vec::new() };
                 let may = |setting: &Parameters| {
-                    let search = fewer.search(asked.algorithm, setting);
-                    let expected = || fewer.expected(asked.algorithm, setting);
-                    search.is_none_or(|search| {
-                        worth(&search.least)
+                    let expected = || fewer.expected(algorithm, setting);
+                    fewer.search(algorithm, setting).is_none_or(|search| {
+                        kind != Some(Kind::Rules)
+                            && worth(&search.least)
                             && self.searches.may(&search)
                             && expected().is_none_or(|claims| worth(&claims))
                     })
@@ -78,22 +96,41 @@ impl Pool<'_> {
                 if !may(&Parameters::new()) {
                     return Vec::new();
                 }
-                let mut settings = fewer.candidates(asked.algorithm).unwrap_or_default();
+                let mut settings = fewer.candidates(algorithm).unwrap_or_default();
                 settings.retain(may);
-                let known: Vec<_> = self.candidates.iter().filter(|c| c.asked == place).collect();
+                let place = place_of(&self.asked, &info.name);
+                let known: Vec<_> =
+                    self.candidates.iter().filter(|one| Some(one.asked) == place).collect();
                 let solve = |setting: Parameters| {
                     let given: Parameters = setting.into_iter().chain(limit.clone()).collect();
-                    let solution = request.solve(asked.algorithm, &given).ok()?;
+                    let solution = request.solve(algorithm, &given).ok()?;
                     let price = self.pricing.claimed(&solution.claims);
+                    let floor = price.line(self.reference());
+                    if view.is_some() && promise(floor, &lines, &lowest, &sizes).is_none() {
+                        return None;
+                    }
                     let new = Candidate::new(&solution, price, &self.pricing);
-                    let same = known.iter().any(|known| known.costs_as_much_as(&new));
-                    (!same).then_some(Candidate { asked: place, fewer: true, ..new })
+                    let same = known.iter().any(|known| known.costs_as_much_as(&new, view));
+                    (!same).then_some(Candidate { other: true, ..new })
                 };
                 settings.into_iter().filter_map(solve).collect()
             })
             .collect();
         drop(worth);
-        self.candidates.extend(new.into_iter().flatten());
+        for (algorithm, new) in algorithms.into_iter().zip(new) {
+            if new.is_empty() {
+                continue;
+            }
+            let name = &*algorithm.info().name;
+            let place = place_of(&self.asked, name).unwrap_or_else(|| {
+                // It does not apply to the machine itself.
+                self.rejected.retain(|rejected| rejected.algorithm != name);
+                let (given, refused) = (Parameters::new(), Vec::new());
+                self.asked.push(Asked { algorithm, given, refused, partly_priced: None });
+                self.asked.len() - 1
+            });
+            self.candidates.extend(new.into_iter().map(|new| Candidate { asked: place, ..new }));
+        }
         self.mark_solved_again();
     }
 }

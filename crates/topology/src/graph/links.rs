@@ -94,7 +94,7 @@ impl LinkKind {
     }
 
     /// The bits that tell kinds apart.
-    fn key(&self) -> [u64; 5] {
+    pub(crate) fn key(&self) -> [u64; 5] {
         let (which, capacity) = match self.capacity {
             Capacity::Relative { times, over } => (0, u64::from(times) << 32 | u64::from(over)),
             Capacity::BytesPerSecond(bandwidth) => (1, bandwidth.to_bits()),

@@ -122,7 +122,8 @@ impl Listing {
         Ok(())
     }
 
-    /// The graph with shortest routes. Nodes come first, each kind of vertex in order.
+    /// The graph with shortest routes. Nodes come first, each kind of vertex in order. The order of lines does
+    /// not matter to links: those of a vertex are in the order of where they lead.
     pub(crate) fn graph(self, form: String) -> Result<Graph, Wrong> {
         let alone = |vertex: &&Vertex| vertex.is_switch && !vertex.has_links;
         if let Some(Vertex { name, line, .. }) = self.vertices.iter().find(alone) {
@@ -145,6 +146,7 @@ impl Listing {
         for (from, to, _) in &mut links {
             (*from, *to) = (numbers[*from as usize], numbers[*to as usize]);
         }
+        links.sort_by_key(|(from, to, kind)| (*from, *to, kind.key()));
         let classes = if self.classes.is_empty() { vec!["link".to_owned()] } else { self.classes };
         let listed = ListedGraph { form, nodes, switches, names, classes, links };
         listed.with_shortest_routes().map_err(|error| (0, error.to_string()))
