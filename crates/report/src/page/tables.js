@@ -28,11 +28,11 @@ function head(place, data) {
   const operation = data.operation === 'alltoall' ? 'All-to-all' : 'All-gather';
   const strong = (text) => html('strong', {}, text);
   const than = rankedTime(entry) / rankedTime(best);
-  const both = (of) => (freeOf(of) === '' ? timeOf(of) : `${timeOf(of)} in step, ${freeOf(of)} free-running`);
-  const undecided = ['Undecided: ', strong(best.algorithm), ' takes ', strong(both(best)), `; ${many(data.undecided, 'choice')} may be faster.`];
-  const asked = data.asked === undefined ? data.undecided > 0 ? undecided : ['The fastest is ', strong(best.algorithm), ': ', strong(both(best)), '.']
-    : ['You asked for ', strong(entry.algorithm), ': ', strong(both(entry)), ', ',
-      ...(isBest ? [strong('the fastest'), '.'] : [strong(`${times(than)} the time of the fastest`), `, ${named(best.algorithm, best.setting)} with `, html('span', { class: 'whole' }, both(best)), '.'])];
+  const both = (of) => (freeOf(of) === '' ? [strong(timeOf(of))] : [strong(timeOf(of)), ' in step, ', strong(freeOf(of)), ' free-running']);
+  const undecided = ['Undecided: ', strong(best.algorithm), ' takes ', ...both(best), `; ${many(data.undecided, 'choice')} may be faster.`];
+  const asked = data.asked === undefined ? data.undecided > 0 ? undecided : ['The fastest is ', strong(best.algorithm), ': ', ...both(best), '.']
+    : ['You asked for ', strong(entry.algorithm), ': ', ...both(entry), ', ',
+      ...(isBest ? [strong('the fastest'), '.'] : [strong(`${times(than)} the time of the fastest`), `, ${named(best.algorithm, best.setting)} with `, ...both(best), '.'])];
   const simulated = data.model === undefined ? []
     : [html('p', { class: 'lead' }, entry.simulated === undefined ? `It is not simulated by the ${data.model.name} model; the notes say why.`
       : `By the ${data.model.name} model it takes ${seconds(entry.simulated)}${data.model.endpoint ? `, with ${data.model.endpoint}` : ''}.`)];

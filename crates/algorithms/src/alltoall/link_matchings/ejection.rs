@@ -64,7 +64,7 @@ fn most_work(ranks: u32) -> u64 {
 /// Estimated seconds of one search and the first fit before it.
 pub(super) fn seconds(ranks: u32) -> f64 {
     const SECONDS_OF_WORK: f64 = 1e-10;
-    const SECONDS_OF_FIRST_FIT: f64 = 4.5e-9;
+    const SECONDS_OF_FIRST_FIT: f64 = 4e-9;
     SECONDS_OF_WORK * most_work(ranks) as f64 + SECONDS_OF_FIRST_FIT * f64::from(ranks).powi(3)
 }
 
