@@ -47,7 +47,14 @@ def test_a_selection_is_ranked_and_shown(torus: tc.Machine) -> None:
     found = tc.select(torus, block="4KiB")
     assert found.block_bytes == 4096 and len(found) == len(list(found)) == len(found.choices)
     times = [choice.time for choice in found]
-    assert times == sorted(times) and found.best == found[0]
+    ranked = [choice.ranked for choice in found]
+    assert ranked == sorted(ranked) and found.best == found[0]
+    assert all(choice.ranked == max(choice.time, choice.free_running or 0.0) for choice in found)
+    assert found.free_running_model == "wormhole" and found.best.free_running is not None
+    assert found.all_at_once is not None and "free-running (wormhole)" in repr(found)
+    in_step = tc.select(torus, block="4KiB", barrier=True)
+    assert [choice.time for choice in in_step] == sorted(choice.time for choice in in_step)
+    assert all(choice.free_running is None for choice in in_step) and in_step.all_at_once is None
     assert all(choice.time >= found.bound["time"] * 0.999999 for choice in found)
     terms = ("startup", "transmission", "propagation", "rearrangement", "barrier")
     assert sum(getattr(found.best, term) for term in terms) == pytest.approx(found.best.time)

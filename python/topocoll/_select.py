@@ -104,7 +104,8 @@ class Selection(Value):
     all_at_once : float or None
         Seconds of all messages posted at once over all ports, by the fluid model, if simulated.
     crossovers : list of tuple
-        From which block size on which choice is the fastest in step, of those that are priced exactly and accept this size.
+        From which block size on which choice is the fastest in step, of those that are priced exactly and accept this
+        size.
     """
 
     def __init__(
