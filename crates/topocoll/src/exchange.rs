@@ -31,7 +31,8 @@ pub struct Budget<'p> {
     pub memory: u128,
     /// The most route segments, in all, for settings whose floors are below the best exact price.
     pub work: u128,
-    /// The most seconds of one core, as estimated, for one search of a ranking. It is run if it may find a schedule more than 2 % faster than the best.
+    /// The most seconds of one core, as estimated, for one search of a ranking. It is run if it may find a
+    /// schedule more than 2 % faster than the best.
     pub search: f64,
     /// The most messages of all simulations that decide a ranking [without barriers](Exchange::sync).
     pub messages: u64,

@@ -58,8 +58,7 @@ impl FreeRuns {
     /// The first model that simulates all choices that may be the best, with the choices in the order of the
     /// larger of both times. `None` where no model does: then the order stays.
     pub(crate) fn rank(of: Of<'_>, choices: &mut [Choice]) -> Option<Self> {
-        let models = MODELS.iter().filter(|model| model.simulates_schedules());
-        models.into_iter().find_map(|model| {
+        models().find_map(|model| {
             let (left, kept) = (of.exchange.limits().messages.into(), BTreeMap::new());
             let mut runs = Self { model, left, kept };
             let mut ranked = choices.to_vec();
@@ -163,14 +162,18 @@ impl FreeRuns {
     /// Seconds of the best choice by another model, if that differs by more than a little.
     pub(crate) fn otherwise(&mut self, of: Of<'_>, best: &Choice) -> Option<(&'static str, f64)> {
         let own = best.free_running?.seconds;
-        let others = MODELS.iter().filter(|model| model.simulates_schedules());
-        let model = others.into_iter().find(|model| model.name != self.model.name)?;
+        let model = models().find(|model| model.name != self.model.name)?;
         let mut other = Self { model, left: self.left, kept: BTreeMap::new() };
         let case = other.case(of, best)?;
         self.left = self.left.checked_sub(case.messages)?;
         let seconds = other.run(of.exchange, &case)?.seconds;
         ((seconds - own).abs() > DIFFER * own).then_some((model.name, seconds))
     }
+}
+
+/// The models that are fast enough, the one to try first at the head.
+fn models() -> impl Iterator<Item = &'static ContentionModel> {
+    MODELS.iter().filter(|model| model.simulates_schedules())
 }
 
 /// By the larger of both times; equal ones keep their order.

@@ -63,10 +63,10 @@ impl Exchange<'_> {
         let reference = self.at_reference().budget(quick);
         let (mut pool, bound) =
             (self.pool(&reference, asked, &[self.problem().block_bytes])?, self.bounds());
-        let choices = pool.at(self.problem().block_bytes).into_iter().map(|found| {
-            let name = &pool.asked[found.asked].algorithm.info().name;
-            Choice::new(name, found.parameters, found.price).over(&bound)
-        });
+        let choices = pool
+            .at(self.problem().block_bytes)
+            .into_iter()
+            .map(|found| pool.choice(found).over(&bound));
         let (points, undecided, mut beaten) = split(choices.collect());
         let own = |set: &Parameters| !is_limited(set) && !is_on_view(set);
         beaten.retain(|choice| own(&choice.parameters));

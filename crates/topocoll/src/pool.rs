@@ -27,7 +27,7 @@ use search::Searches;
 
 use crate::envelope::{Line, Lowest, bends, envelope, promise, without_open};
 use crate::price::{Price, Priced, Pricing};
-use crate::{Exchange, PartlyPriced, Rejected, Unsearched};
+use crate::{Choice, Exchange, PartlyPriced, Rejected, Unsearched};
 
 /// The most segments for pricing one setting.
 const WORK_PER_SETTING: u128 = 1 << 21;
@@ -331,17 +331,26 @@ impl<'x> Pool<'x> {
         }
     }
 
-    /// The schedule of a candidate for an exchange with blocks of another size, and whether its messages are
+    /// The name of an algorithm that is asked for.
+    pub(crate) fn name(&self, asked: usize) -> &str {
+        &self.asked[asked].algorithm.info().name
+    }
+
+    /// A candidate as a choice.
+    pub(crate) fn choice(&self, found: Found) -> Choice {
+        Choice::new(self.name(found.asked), found.parameters, found.price)
+    }
+
+    /// The schedule of a choice for an exchange with blocks of another size, and whether its messages are
     /// the same at all sizes.
     pub(crate) fn schedule(
         &self,
         exchange: &Exchange<'_>,
-        algorithm: &str,
-        parameters: &Parameters,
+        choice: &Choice,
     ) -> Option<(Schedule, bool)> {
+        let Choice { algorithm, parameters, .. } = choice;
         let is = |candidate: &&Candidate| {
-            self.asked[candidate.asked].algorithm.info().name == algorithm
-                && candidate.parameters == *parameters
+            self.name(candidate.asked) == algorithm && candidate.parameters == *parameters
         };
         let same = self.candidates.iter().filter(|candidate| !candidate.again).find(is);
         let schedule = match same.and_then(|candidate| candidate.schedule.clone()) {

@@ -178,18 +178,13 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Selection {
     let bound = exchange.bounds();
     let found = pool.at(exchange.problem().block_bytes);
     let fastest = pool.fastest();
-    let name = |asked: usize| pool.asked[asked].algorithm.info().name.clone().into_owned();
-    let kept = listed(found, &fastest);
-    let choices = kept
-        .into_iter()
-        .map(|found| Choice::new(&name(found.asked), found.parameters, found.price));
-    let choices = choices.collect();
+    let choices = listed(found, &fastest).into_iter().map(|one| pool.choice(one)).collect();
     let mut selection = Selection::nothing(bound);
     selection.crossovers = (fastest.into_iter())
         .map(|one| Fastest {
             block_bytes: one.sizes.from,
             to_bytes: one.sizes.to,
-            algorithm: name(one.asked),
+            algorithm: pool.name(one.asked).to_owned(),
             parameters: one.parameters,
             published: false,
             changes: Vec::new(),
@@ -212,7 +207,7 @@ fn run_freely(exchange: &Exchange<'_>, selection: &mut Selection, pool: &mut Poo
     /// The powers.
     const SIZES: std::ops::RangeInclusive<u32> = 6..=20;
     selection.all_at_once = all_at_once(exchange);
-    let schedule = |choice: &Choice| pool.schedule(exchange, &choice.algorithm, &choice.parameters);
+    let schedule = |choice: &Choice| pool.schedule(exchange, choice);
     let of = Of { exchange, schedule: &schedule };
     let Some(mut runs) = FreeRuns::rank(of, &mut selection.choices) else { return };
     let otherwise = selection.best().and_then(|best| runs.otherwise(of, best));
@@ -225,11 +220,8 @@ fn run_freely(exchange: &Exchange<'_>, selection: &mut Selection, pool: &mut Poo
         // The last that begins before it.
         let Some(fastest) = selection.crossovers.iter_mut().rev().find(within) else { continue };
         let (sized, found) = (exchange.sized(bytes), pool.at(bytes));
-        let name = |asked: usize| pool.asked[asked].algorithm.info().name.clone().into_owned();
-        let choices = listed(found, &[]).into_iter();
-        let choices = choices.map(|one| Choice::new(&name(one.asked), one.parameters, one.price));
-        let schedule =
-            |choice: &Choice| pool.schedule(&sized, &choice.algorithm, &choice.parameters);
+        let choices = listed(found, &[]).into_iter().map(|one| pool.choice(one));
+        let schedule = |choice: &Choice| pool.schedule(&sized, choice);
         let of = Of { exchange: &sized, schedule: &schedule };
         match runs.is_first_best(of, ranked(choices.collect(), &selection.bound, &[])) {
             Some(true) => {}
@@ -244,8 +236,8 @@ fn run_freely(exchange: &Exchange<'_>, selection: &mut Selection, pool: &mut Poo
 }
 
 /// The candidates that a ranking looks at. Settings that others of their algorithm beat, and schedules for
-/// fewer ports or other views, are left out unless they may be the fastest, or are the fastest of their algorithm or at some
-/// block size.
+/// fewer ports or other views, are left out unless they may be the fastest, or are the fastest of their
+/// algorithm or at some block size.
 fn listed(found: Vec<Found>, fastest: &[Winner]) -> Vec<Found> {
     let best = best_time(found.iter().map(|found| &found.price));
     let least = |asked: usize, other: bool| {

@@ -95,13 +95,13 @@ impl Exchange<'_> {
             let best = best_time(found.iter().map(|found| &found.price));
             let mut of_line: Vec<Vec<_>> = points.iter().map(|_| Vec::new()).collect();
             for found in found {
-                let name = &*pool.asked[found.asked].algorithm.info().name;
+                let name = pool.name(found.asked);
                 let is_open =
                     found.price.priced == Priced::AtLeast && found.price.time.total() < best;
                 if is_open && !undecided.iter().any(|known| known == name) {
                     undecided.push(name.to_owned());
                 }
-                of_line[found.asked].push(Choice::new(name, found.parameters, found.price));
+                of_line[found.asked].push(pool.choice(found));
             }
             for (line, choices) in points.iter_mut().zip(of_line) {
                 let best = least(choices, |choice| &choice.price);
@@ -119,18 +119,17 @@ impl Exchange<'_> {
                 rejected.push(Rejected::new(name, &reason));
             }
         }
-        let named = |asked: usize| pool.asked[asked].algorithm.info().name.clone().into_owned();
-        let exact =
-            pool.exact().map(|(line, asked, parameters)| (line, named(asked), parameters.clone()));
+        let exact = pool.exact().map(|(line, asked, parameters)| {
+            (line, pool.name(asked).to_owned(), parameters.clone())
+        });
         let exact = exact.collect();
         let fastest = pool.fastest();
         let sizes: Vec<Lowest> = fastest.iter().map(|one| one.sizes).collect();
-        let named = |asked: usize| pool.asked[asked].algorithm.info().name.clone().into_owned();
         let crossovers = between(&sizes, block_sizes[0], largest).into_iter();
         let crossovers = crossovers.map(|(place, sizes)| Fastest {
             block_bytes: sizes.from,
             to_bytes: sizes.to,
-            algorithm: named(fastest[place].asked),
+            algorithm: pool.name(fastest[place].asked).to_owned(),
             parameters: fastest[place].parameters.clone(),
             published: false,
             changes: Vec::new(),

@@ -294,8 +294,8 @@ impl Network {
         if all > 0.0 { of_nodes.max(self.hops() as f64 / all) } else { 0.0 }
     }
 
-    /// A lower bound on the sum over steps of the most hops: in some steps are messages of at least so many
-    /// hops, for each number of hops as many steps as ports and links allow.
+    /// A lower bound on the sum over steps of the most hops. Ports and links limit the messages of a step, so
+    /// that the messages of at least h hops take some steps. The sum is at least that of these steps over all h.
     pub(super) fn least_hops(&self, link_messages: u32) -> u64 {
         let mut by_hops: Vec<u64> = Vec::new();
         for message in self.messages() {
