@@ -4,4 +4,5 @@
 mod machine_files;
 mod ports;
 mod reading;
+mod unchanged;
 mod writing;
