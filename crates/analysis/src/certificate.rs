@@ -17,7 +17,7 @@ pub use network::check_certifiable;
 use crate::bounds::least_startups;
 use crate::counts::check_ranks;
 use crate::error::failed;
-use crate::paths::{MEMBERS_COMPARED, member_of};
+use crate::paths::MEMBERS_COMPARED;
 use crate::{AnalysisError, Counts, check_named};
 
 /// The most bytes of a certificate, and the bytes of a message or copy.
@@ -124,7 +124,7 @@ impl<'a> Writer<'a> {
         for class in 0..self.classes.count() {
             let share = self.share(self.classes.representative(class))?;
             for member in 0..MEMBERS_COMPARED {
-                if self.share(member_of(&self.classes, class, member))? != share {
+                if self.share(self.classes.member(class, member))? != share {
                     return Ok(false);
                 }
             }
@@ -197,32 +197,28 @@ impl<'a> Writer<'a> {
         let rule = self.schedule.rule();
         let start = self.displaced(&self.start(rank)?, rank, |block| block.to);
         let finish = self.displaced(&self.finish(rank)?, rank, |block| block.from);
-        let mut text = String::new();
-        let mut does = Step::default();
-        let (first, last) = self.moving;
-        for step in first..rule.steps().min(last + 1) {
-            rule.step(rank, step, &mut does);
-            if step == first {
-                // They are part of the layout.
-                does.copies.clear();
-            }
-            if does.copies.is_empty() && does.sends.is_empty() && does.receives.is_empty() {
-                continue;
+        let (mut text, (first, last)) = (String::new(), self.moving);
+        self.classes.each_step(rule, rank, &mut |step, does| {
+            // Copies before the first message and after the last are part of the layouts.
+            let copies = if step == first { &[][..] } else { &does.copies };
+            let idle = copies.is_empty() && does.sends.is_empty() && does.receives.is_empty();
+            if !(first..=last).contains(&step) || idle {
+                return step < last;
             }
             let _ = writeln!(text, "step {step}");
-            for copy in &does.copies {
+            for copy in copies {
                 let _ = writeln!(text, "copy {} {}", self.slots(&copy.from), self.slots(&copy.to));
             }
             for send in &does.sends {
-                let to = self.displacement(rank, send.peer);
-                let route = self.network.route(rank, send);
-                let _ = writeln!(text, "send {to} {route} {}", self.slots(&send.slots));
+                let to = self.classes.moved(rank, send.peer);
+                let route = self.network.route(rank, to, &send.route);
+                let _ = writeln!(text, "send {} {route} {}", send.peer, self.slots(&send.slots));
             }
             for receive in &does.receives {
-                let from = self.displacement(rank, receive.peer);
-                let _ = writeln!(text, "receive {from} {}", self.slots(&receive.slots));
+                let _ = writeln!(text, "receive {} {}", receive.peer, self.slots(&receive.slots));
             }
-        }
+            true
+        });
         Ok(Share { start, finish, steps: text })
     }
 
@@ -270,7 +266,9 @@ impl<'a> Writer<'a> {
             Collective::AllGather => block.from,
         };
         let blocks = (0..).zip(layout).filter_map(|(slot, block)| Some((slot, block.as_ref()?)));
-        blocks.map(|(slot, block)| (slot, self.displacement(rank, other(block)))).collect()
+        blocks
+            .map(|(slot, block)| (slot, self.classes.displacement(rank, other(block)).0))
+            .collect()
     }
 
     /// A layout in few rows.
@@ -306,7 +304,9 @@ impl<'a> Writer<'a> {
                     count: times + 1,
                     slots: row.slot - before.slot,
                     displacement: self
-                        .displacement(Rank(before.displacement), Rank(row.displacement)),
+                        .classes
+                        .displacement(Rank(before.displacement), Rank(row.displacement))
+                        .0,
                 };
                 let goes_on = times == 1 || Axis { count: times, ..by } == group.axes[0];
                 if goes_on {
@@ -323,10 +323,6 @@ impl<'a> Writer<'a> {
             last = Some((row, 1));
         }
         joined
-    }
-
-    fn displacement(&self, from: Rank, to: Rank) -> u32 {
-        self.classes.translated(Rank(0), from, to).0
     }
 
     /// The runs of a set for each piece of a block.

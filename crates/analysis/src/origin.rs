@@ -1,9 +1,7 @@
 //! The block that a slot holds, traced back to the initial layout.
 
-use topocoll_schedule::{Block, Schedule, Slot, SlotSet, Step};
+use topocoll_schedule::{Block, Schedule, Slot, SlotSet, Step, other_end};
 use topocoll_topology::Rank;
-
-use crate::pairs;
 
 /// Traces single slots back through a schedule of whole blocks.
 ///
@@ -40,7 +38,7 @@ impl<'a> Origin<'a> {
             if let Some((i, receive)) = arrival {
                 self.schedule.rule().step(receive.peer, before, &mut self.peer_does);
                 let sends = &self.peer_does.sends;
-                let send = pairs::other_end(&self.does.receives, i, rank, sends)?;
+                let send = other_end(&self.does.receives, i, rank, sends)?;
                 slot = moved(&receive.slots, &send.slots, slot)?;
                 rank = receive.peer;
             }

@@ -3,19 +3,6 @@
 use topocoll_schedule::Transfer;
 use topocoll_topology::Rank;
 
-/// The other end of message `place` of `own`, the sends or receives of `rank`, among the receives
-/// or sends of its peer.
-pub(crate) fn other_end<'m>(
-    own: &[Transfer],
-    place: usize,
-    rank: Rank,
-    peers: &'m [Transfer],
-) -> Option<&'m Transfer> {
-    let peer = own[place].peer;
-    let before = own[..place].iter().filter(|message| message.peer == peer).count();
-    peers.iter().filter(|message| message.peer == rank).nth(before)
-}
-
 /// An index by peer of the messages that a rank sends, or receives, in a step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ByPeer(Vec<(Rank, u32)>);

@@ -11,7 +11,9 @@ mod touches;
 
 use rayon::prelude::*;
 use smallvec::SmallVec;
-use topocoll_schedule::{Block, Collective, RankClasses, Schedule, Step, Strided, Transfer};
+use topocoll_schedule::{
+    Block, Collective, Period, RankClasses, Schedule, Step, Strided, Transfer,
+};
 use topocoll_topology::{Machine, Rank, parallel};
 
 use self::table::{Entry, Move, Table, check_writes, touched};
@@ -81,7 +83,8 @@ pub(crate) fn run(
     let classes = rule.classes();
     (progress.starting)(u64::from(classes.count()) * u64::from(schedule.problem.ranks));
     let follow = || -> Result<(), Violation> {
-        let table = Table::new(schedule, machine, &classes)?;
+        let period = Period::of(rule, classes.clone(), u64::MAX);
+        let table = Table::new(schedule, machine, &period.expect("bug: too many messages"))?;
         let each = || parallel::each(0..classes.count());
         first_violation(each().map(|class| compare_members(schedule, &classes, class)))?;
         first_violation(each().map(|class| follow_all(schedule, &table, class, progress)))
@@ -98,7 +101,7 @@ fn compare_members(
     let representative = classes.representative(class);
     let (mut does, mut expected) = (Step::default(), Step::default());
     for member in 0..MEMBERS_COMPARED {
-        let rank = member_of(classes, class, member);
+        let rank = classes.member(class, member);
         let moved = |peer| classes.translated(peer, representative, rank);
         let agree = |theirs: &[Transfer], own: &[Transfer]| {
             theirs.len() == own.len()
@@ -122,19 +125,6 @@ fn compare_members(
         }
     }
     Ok(())
-}
-
-/// A member of a class, spread over the machine by the golden ratio; the last one first.
-pub(crate) fn member_of(classes: &RankClasses, class: u32, member: u32) -> Rank {
-    let radix = classes.radix();
-    let representative = classes.representative(class);
-    (0..radix.dimensions()).fold(representative, |rank, u| {
-        let multiples = radix.sides()[u] / classes.periods()[u];
-        let spread = (f64::from(member + 1) * 0.618_033_988_75 * f64::from(u as u32 + 1)).fract();
-        let multiple =
-            if member == 0 { multiples - 1 } else { (spread * f64::from(multiples)) as u32 };
-        radix.shifted(rank, u, i64::from(multiple) * i64::from(classes.periods()[u]))
-    })
 }
 
 /// A box during the schedule.

@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 use topocoll::{
-    Block, Parameters, Part, Rank, RankClasses, Route, Schedule, Shape, SlotRun, SlotSet, Step,
-    check_counting_work,
+    Block, Parameters, Part, Period, Rank, RankClasses, Route, Schedule, Shape, SlotRun, SlotSet,
+    Step, Transfer, check_counting_work,
 };
 
 use super::interned::Interned;
@@ -14,7 +14,7 @@ use super::times::{Model, STEPS, Times, by_steps, cost, priced, simulated};
 use crate::number::parameters;
 
 /// The most messages of one schedule.
-const MESSAGES: usize = 80_000;
+const MESSAGES: u64 = 80_000;
 
 /// The most steps of one schedule, over all classes: in many of them a rank may be idle.
 const RANK_STEPS: u128 = 400_000;
@@ -162,16 +162,9 @@ fn played(scene: &Scene, classes: &RankClasses, every: &[Rank], followed: bool) 
     let mut names =
         Names { followed, block_bytes: schedule.problem.block_bytes, ..Names::default() };
     names.route(&Route::default());
-    let mut steps = Vec::new();
-    let mut messages = 0;
-    for step in 0..rule.steps() {
-        let moves = moves(scene, classes, every, step, &mut names);
-        messages += moves.sends.iter().map(|sends| sends.len() / 4).sum::<usize>();
-        if messages > MESSAGES {
-            return None;
-        }
-        steps.push(moves);
-    }
+    let period = Period::of(rule, classes.clone(), MESSAGES)?;
+    let steps = (0..rule.steps()).map(|step| moves(scene, &period, every, step, &mut names));
+    let steps = steps.collect();
     let (sets, bytes) = names.sets.all.into_iter().unzip();
     Some(Play {
         algorithm: schedule.origin.algorithm.clone(),
@@ -232,34 +225,21 @@ fn written(run: &SlotRun) -> Vec<i64> {
     out
 }
 
-fn moves(
-    scene: &Scene,
-    classes: &RankClasses,
-    every: &[Rank],
-    step: u32,
-    names: &mut Names,
-) -> Moves {
-    let (schedule, topology) = (&scene.schedule, &*scene.machine.topology);
-    let (rule, mut own, empty) = (schedule.rule(), Route::default(), Route::default());
-    let (mut does, mut peer_does) = (Step::default(), Step::default());
+fn moves(scene: &Scene, period: &Period, every: &[Rank], step: u32, names: &mut Names) -> Moves {
+    let topology = &*scene.machine.topology;
+    let (mut own, empty) = (Route::default(), Route::default());
+    let classes = period.classes();
     let mut sends = Vec::new();
-    for rank in (0..classes.count()).map(|class| classes.representative(class)) {
-        rule.step(rank, step, &mut does);
-        let mut list = Vec::with_capacity(4 * does.sends.len());
-        for (i, send) in does.sends.iter().enumerate() {
-            let landed = if names.followed {
-                rule.step(send.peer, step, &mut peer_does);
-                // Sends and receives between two ranks pair in their listed order.
-                let nth = does.sends[..i].iter().filter(|other| other.peer == send.peer).count();
-                let mut from_here = peer_does.receives.iter().filter(|r| r.peer == rank);
-                from_here.nth(nth).map_or(0, |receive| names.set(&receive.slots))
-            } else {
-                0
-            };
+    for class in 0..classes.count() {
+        let (rank, mut list) = (classes.representative(class), Vec::new());
+        let messages = period.step_of(class, step).map_or(&[][..], |does| &does.sends);
+        for (place, send) in messages.iter().enumerate() {
+            let received = period.received(class, step, place).filter(|_| names.followed);
+            let send = Transfer { peer: classes.moved(rank, send.peer), ..send.clone() };
             list.extend([
                 send.peer.0 as usize,
                 names.set(&send.slots),
-                landed,
+                received.map_or(0, |receive| names.set(&receive.slots)),
                 names.route(match topology.shape() {
                     Shape::Grid(_) => &send.route,
                     _ if topology.link_numbers() == 0 => &empty,
@@ -270,7 +250,7 @@ fn moves(
         sends.push(list);
     }
     let copies = match names.followed {
-        true => copies(schedule, classes, every, step, names),
+        true => copies(&scene.schedule, classes, every, step, names),
         false => Vec::new(),
     };
     Moves { sends, copies }
@@ -351,11 +331,9 @@ fn as_of_first(
     rank: Rank,
     layout: &mut Vec<Option<Block>>,
 ) -> Vec<Option<Rank>> {
-    let radix = classes.radix();
-    let own = radix.coordinates(rank);
     schedule.rule().initial_layout(rank, layout);
-    let moved = |to| (0..own.len()).fold(to, |to, u| radix.shifted(to, u, -i64::from(own[u])));
-    layout.iter().map(|block| block.map(|Block { to, .. }| moved(to))).collect()
+    let seen = |block: &Block| classes.displacement(rank, block.to);
+    layout.iter().map(|block| block.as_ref().map(seen)).collect()
 }
 
 /// Runs of consecutive numbers: the first and the length.

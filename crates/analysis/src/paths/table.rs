@@ -2,13 +2,15 @@
 
 use rayon::prelude::*;
 use smallvec::SmallVec;
-use topocoll_schedule::{Collective, RankClasses, Schedule, SlotSet, Step, Strided};
+use topocoll_schedule::{
+    Collective, Period, RankClasses, Schedule, SlotSet, Step, Strided, Transfer,
+};
 use topocoll_topology::{Machine, Rank, Route, parallel};
 
 use super::touches::{Span, Touches};
 use crate::boxes::Map;
 use crate::written::written_twice;
-use crate::{Violation, checks, pairs};
+use crate::{Violation, checks};
 
 /// The steps of the representative of each class.
 pub(super) struct Table {
@@ -39,37 +41,28 @@ pub(super) struct Move {
 }
 
 impl Table {
-    /// Bytes of a table if messages have one run.
+    /// Bytes of a table, and of the period it is made from, if messages have one run.
     pub(super) fn memory(schedule: &Schedule) -> u128 {
         let rule = schedule.rule();
-        let message = (size_of::<Move>() + size_of::<Strided>()) as u128;
-        let step = (size_of::<Entry>() + 2 * size_of::<Span>()) as u128
-            + u128::from(schedule.problem.ports) * message;
+        let message = size_of::<Move>() + size_of::<Strided>() + 2 * size_of::<Transfer>();
+        let step = size_of::<Entry>() + 2 * size_of::<Span>() + size_of::<(u32, Step)>();
+        let step = step as u128 + u128::from(schedule.problem.ports) * message as u128;
         u128::from(rule.classes().count()) * u128::from(rule.steps()) * step
     }
 
     pub(super) fn new(
         schedule: &Schedule,
         machine: &Machine,
-        classes: &RankClasses,
+        period: &Period,
     ) -> Result<Self, Violation> {
-        let steps = schedule.rule().steps();
+        let (classes, rule) = (period.classes(), schedule.rule());
         let of_class = |class: u32| {
-            let (mut does, mut peer_does) = (Step::default(), Step::default());
-            let mut entries = Vec::with_capacity(steps as usize);
-            let mut touches = Vec::with_capacity(steps as usize);
-            for step in 0..steps {
-                let rank = classes.representative(class);
-                schedule.rule().step(rank, step, &mut does);
-                entries.push(Self::entry(
-                    schedule,
-                    machine,
-                    classes,
-                    (rank, step),
-                    &does,
-                    &mut peer_does,
-                )?);
-                touches.push(touched(&does));
+            let mut entries: Vec<Entry> = (0..rule.steps()).map(|_| Entry::default()).collect();
+            let mut touches = vec![Span::NONE; entries.len()];
+            for (step, does) in period.steps_of(class) {
+                let at = *step as usize;
+                entries[at] = Self::entry(schedule, machine, period, (class, *step), does)?;
+                touches[at] = touched(does);
             }
             Ok(ClassSteps { entries, touches: Touches::new(touches) })
         };
@@ -81,13 +74,13 @@ impl Table {
     fn entry(
         schedule: &Schedule,
         machine: &Machine,
-        classes: &RankClasses,
-        (rank, step): (Rank, u32),
+        period: &Period,
+        (class, step): (u32, u32),
         does: &Step,
-        peer_does: &mut Step,
     ) -> Result<Entry, Violation> {
         let mut entry = Entry { copies: !does.copies.is_empty(), ..Entry::default() };
-        let slots = schedule.rule().slots();
+        let (classes, slots) = (period.classes(), schedule.rule().slots());
+        let rank = classes.representative(class);
         for transfer in does.sends.iter().chain(&does.receives) {
             check_range(&transfer.slots, slots).map_err(|slot| Violation::OutOfRange {
                 step,
@@ -97,14 +90,16 @@ impl Table {
             })?;
         }
         check_writes(slots, rank, step, does)?;
-        for (i, send) in does.sends.iter().enumerate() {
-            let to = send.peer;
-            if !checks::leads_to_peer(machine, rank, send, &mut Route::default()) {
+        for (place, send) in does.sends.iter().enumerate() {
+            let to = classes.moved(rank, send.peer);
+            if !checks::leads_to(machine, rank, to, &send.route, &mut Route::default()) {
                 return Err(Violation::Misrouted { step, from: rank, to });
             }
-            schedule.rule().step(to, step, peer_does);
-            let receive = pairs::other_end(&does.sends, i, rank, &peer_does.receives)
-                .ok_or(Violation::NoReceive { step, from: rank, to })?;
+            let receive = period.received(class, step, place).ok_or(Violation::NoReceive {
+                step,
+                from: rank,
+                to,
+            })?;
             let maps = Map::between(&send.slots, &receive.slots).ok_or(Violation::Sizes {
                 step,
                 from: rank,
@@ -124,10 +119,9 @@ impl Table {
                 class_after,
             }));
         }
-        for (i, receive) in does.receives.iter().enumerate() {
-            let from = receive.peer;
-            schedule.rule().step(from, step, peer_does);
-            if pairs::other_end(&does.receives, i, rank, &peer_does.sends).is_none() {
+        for (place, receive) in does.receives.iter().enumerate() {
+            if period.sent(class, step, place).is_none() {
+                let from = classes.moved(rank, receive.peer);
                 return Err(Violation::NoSend { step, from, to: rank });
             }
         }

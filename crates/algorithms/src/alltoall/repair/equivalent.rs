@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use topocoll_schedule::{Part, RankClasses, Schedule, SlotSet, Step};
+use topocoll_schedule::{Part, Period, RankClasses, Schedule, SlotSet};
 use topocoll_topology::{MixedRadix, Rank, Route, Shape, Topology};
 
 use super::follow::pieces_of;
@@ -69,18 +69,15 @@ impl Equivalent {
             pieces: parts.len(),
         };
         let mut held = equivalent.start(schedule)?;
-        let (mut does, mut moved) = (Step::default(), Vec::new());
-        for step in 0..rule.steps() {
-            rule.step(Rank(0), step, &mut does);
+        let period = Period::of(rule, equivalent.classes.clone(), u64::MAX)?;
+        let mut moved = Vec::new();
+        for &(step, ref does) in period.steps_of(0) {
             if !does.copies.is_empty() {
                 return None;
             }
             for (place, send) in does.sends.iter().enumerate() {
-                let before = does.sends[..place].iter().filter(|one| one.peer == send.peer).count();
-                // Rank 0 receives what the rank opposite sends.
-                let from = equivalent.translated(Rank(0), send.peer, Rank(0));
-                let mut receives = does.receives.iter().filter(|one| one.peer == from);
-                let received = receives.nth(before).expect("bug: a message that is not received");
+                let received =
+                    period.received(0, step, place).expect("bug: a message that is not received");
                 let mut route = send.route.clone();
                 if route.is_empty() {
                     machine.route(Rank(0), send.peer, &mut route);

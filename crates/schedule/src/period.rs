@@ -1,0 +1,345 @@
+//! One period of a schedule: the steps of one rank of each class.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use topocoll_topology::{Rank, Route, parallel};
+
+use crate::{Block, Part, RankClasses, Rule, Slot, SlotSet, Step, Transfer};
+
+/// The steps of one rank of each class of equivalent ranks, which repeat over the machine. Peers and the
+/// other ends of blocks are displacements: the rank that is there as seen from rank 0
+/// ([`RankClasses::displacement`]).
+///
+/// Readers take it from any rule with [`of`](Self::of). Algorithms write one with a [`PeriodWriter`], and
+/// it is their rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Period {
+    classes: RankClasses,
+    steps: u32,
+    /// By class, the steps that are not idle.
+    each: Vec<Vec<(u32, Step)>>,
+    /// By class, the other ends of the blocks in the slots before the first step and after the last.
+    layouts: [Vec<Vec<Option<Rank>>>; 2],
+}
+
+impl Period {
+    /// The most messages and slots, of all classes, that algorithms should write into a period.
+    pub const ENTRIES: u128 = 1 << 20;
+
+    /// The steps of a rule by these classes, which are its own or finer ones, if all of them send at most
+    /// `most` messages. The layouts stay with the rule.
+    #[must_use]
+    pub fn of(rule: &dyn Rule, classes: RankClasses, most: u64) -> Option<Self> {
+        let sent = AtomicU64::new(0);
+        let share = |class| {
+            let mut steps = Vec::new();
+            let within =
+                classes.each_step(rule, classes.representative(class), &mut |step, does| {
+                    steps.push((step, does.clone()));
+                    let messages = does.sends.len() as u64;
+                    sent.fetch_add(messages, Ordering::Relaxed) + messages <= most
+                });
+            within.then_some(steps)
+        };
+        let each = parallel::each(0..classes.count()).map(share).collect::<Option<_>>()?;
+        Some(Self { classes, steps: rule.steps(), each, layouts: [Vec::new(), Vec::new()] })
+    }
+
+    /// The classes of ranks.
+    #[must_use]
+    pub fn classes(&self) -> &RankClasses {
+        &self.classes
+    }
+
+    /// The steps of a class that are not idle.
+    #[must_use]
+    pub fn steps_of(&self, class: u32) -> &[(u32, Step)] {
+        &self.each[class as usize]
+    }
+
+    /// What a class does in a step, if it is not idle.
+    #[must_use]
+    pub fn step_of(&self, class: u32, step: u32) -> Option<&Step> {
+        let steps = self.steps_of(class);
+        steps.binary_search_by_key(&step, |&(step, _)| step).ok().map(|place| &steps[place].1)
+    }
+
+    /// The receive of message `place` that a class sends in a step, if its peer has one.
+    #[must_use]
+    pub fn received(&self, class: u32, step: u32, place: usize) -> Option<&Transfer> {
+        self.other_end(class, step, place, |does| &does.sends, |does| &does.receives)
+    }
+
+    /// The send of message `place` that a class receives in a step, if its peer has one.
+    #[must_use]
+    pub fn sent(&self, class: u32, step: u32, place: usize) -> Option<&Transfer> {
+        self.other_end(class, step, place, |does| &does.receives, |does| &does.sends)
+    }
+
+    fn other_end(
+        &self,
+        class: u32,
+        step: u32,
+        place: usize,
+        own: fn(&Step) -> &[Transfer],
+        theirs: fn(&Step) -> &[Transfer],
+    ) -> Option<&Transfer> {
+        let own = own(self.step_of(class, step)?);
+        let peer = own[place].peer;
+        let here = self.classes.displacement(peer, Rank(0));
+        let theirs = theirs(self.step_of(self.class_at(class, peer), step)?);
+        other_end(own, place, here, theirs)
+    }
+
+    /// The class of the rank at a displacement from a rank of a class.
+    #[must_use]
+    pub fn class_at(&self, class: u32, displacement: Rank) -> u32 {
+        self.classes.class_of(self.classes.moved(self.classes.representative(class), displacement))
+    }
+
+    fn block(&self, end: usize, rank: Rank, slot: Slot) -> Option<Rank> {
+        let layout = &self.layouts[end][self.classes.class_of(rank) as usize];
+        Some(self.classes.moved(rank, layout[slot as usize]?))
+    }
+}
+
+/// The other end of message `place` of `own`, the sends or receives of `rank`, among the receives or sends
+/// of its peer: the i-th send from one rank to another in a step is its i-th receive.
+#[must_use]
+pub fn other_end<'m>(
+    own: &[Transfer],
+    place: usize,
+    rank: Rank,
+    peers: &'m [Transfer],
+) -> Option<&'m Transfer> {
+    let peer = own[place].peer;
+    let before = own[..place].iter().filter(|message| message.peer == peer).count();
+    peers.iter().filter(|message| message.peer == rank).nth(before)
+}
+
+impl RankClasses {
+    /// The place of `to` as seen from `from`: the rank to which the translation that takes `from` to rank 0
+    /// takes it.
+    #[must_use]
+    #[inline]
+    pub fn displacement(&self, from: Rank, to: Rank) -> Rank {
+        self.translated(Rank(0), from, to)
+    }
+
+    /// The rank at a displacement from another.
+    #[must_use]
+    #[inline]
+    pub fn moved(&self, from: Rank, displacement: Rank) -> Rank {
+        self.translated(from, Rank(0), displacement)
+    }
+
+    /// Calls `each` with the steps of a rank that are not idle, with displacements for peers, until it returns
+    /// false. Equivalent ranks have equal ones, but for the places of copies.
+    pub fn each_step(
+        &self,
+        rule: &dyn Rule,
+        rank: Rank,
+        each: &mut dyn FnMut(u32, &Step) -> bool,
+    ) -> bool {
+        let (mut goes_on, mut seen) = (true, Step::default());
+        rule.each_step(rank, &mut |step, does| {
+            seen.clone_from(does);
+            for transfer in seen.sends.iter_mut().chain(&mut seen.receives) {
+                transfer.peer = self.displacement(rank, transfer.peer);
+            }
+            goes_on = each(step, &seen);
+            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        goes_on
+    }
+
+    /// A member of a class, by number spread over the machine by the golden ratio; number 0 is the last one.
+    #[must_use]
+    pub fn member(&self, class: u32, number: u32) -> Rank {
+        let radix = self.radix();
+        (0..radix.dimensions()).fold(self.representative(class), |rank, u| {
+            let multiples = radix.sides()[u] / self.periods()[u];
+            let part = f64::from(number + 1) * 0.618_033_988_75 * f64::from(u as u32 + 1);
+            let multiple = match number {
+                0 => multiples - 1,
+                _ => (part.fract() * f64::from(multiples)) as u32,
+            };
+            radix.shifted(rank, u, i64::from(multiple) * i64::from(self.periods()[u]))
+        })
+    }
+}
+
+impl Rule for Period {
+    fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let Some(does) = self.step_of(self.classes.class_of(rank), step) else { return };
+        let placed = |transfer: &Transfer| Transfer {
+            peer: self.classes.moved(rank, transfer.peer),
+            ..transfer.clone()
+        };
+        out.sends.extend(does.sends.iter().map(placed));
+        out.receives.extend(does.receives.iter().map(placed));
+    }
+
+    fn slots(&self) -> u64 {
+        self.layouts[0].first().map_or(0, |layout| layout.len() as u64)
+    }
+
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        Some(Block { from: rank, to: self.block(0, rank, slot)? })
+    }
+
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        Some(Block { from: self.block(1, rank, slot)?, to: rank })
+    }
+
+    fn classes(&self) -> RankClasses {
+        self.classes.clone()
+    }
+}
+
+/// A block that a rank holds: the displacements of its source and destination from there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// Where it comes from.
+    pub from: Rank,
+    /// Where it goes.
+    pub to: Rank,
+}
+
+/// Writes the period of an all-to-all from its sends alone: receives, the final layout and the largest
+/// messages follow from the blocks that ranks hold.
+///
+/// A message lands in the slots that its receiver sends in the same step, in their order, then in free ones
+/// from the lowest.
+///
+/// ```
+/// use topocoll_schedule::{PeriodWriter, RankClasses};
+/// use topocoll_topology::{Rank, Route};
+///
+/// // Every block of a ring goes all its hops in one message.
+/// let mut writer = PeriodWriter::new(RankClasses::cyclic(5), |_| (0..5).map(Rank).collect());
+/// for hops in 1..5 {
+///     let slots = writer.slots(0, |held| held.to == Rank(hops));
+///     writer.send(0, Rank(hops), Route::straight(0, hops.into()), &slots);
+///     writer.end_step();
+/// }
+/// let (period, largest) = writer.finish();
+/// assert_eq!((largest, period.steps_of(0).len()), (vec![1; 4], 4));
+/// ```
+#[derive(Debug)]
+pub struct PeriodWriter {
+    period: Period,
+    /// By class and slot.
+    held: Vec<Vec<Option<Held>>>,
+    /// The messages of the step: the class of the sender, the displacement of the receiver, the blocks.
+    sent: Vec<(u32, Rank, Vec<Option<Held>>)>,
+    /// By step, the blocks of its largest message.
+    largest: Vec<u64>,
+}
+
+impl PeriodWriter {
+    /// A period without steps; `layout` gives the destinations of the blocks in the slots of a rank of each
+    /// class.
+    #[must_use]
+    pub fn new(classes: RankClasses, layout: impl Fn(u32) -> Vec<Rank>) -> Self {
+        let layouts: Vec<Vec<Rank>> = (0..classes.count()).map(layout).collect();
+        let held = |to: &Rank| Some(Held { from: Rank(0), to: *to });
+        let held: Vec<Vec<_>> =
+            layouts.iter().map(|layout| layout.iter().map(held).collect()).collect();
+        let first = layouts.into_iter().map(|layout| layout.into_iter().map(Some).collect());
+        let each = vec![Vec::new(); classes.count() as usize];
+        let period = Period { classes, steps: 0, each, layouts: [first.collect(), Vec::new()] };
+        Self { period, held, sent: Vec::new(), largest: Vec::new() }
+    }
+
+    /// The slots of a rank of a class with blocks for which `chosen` holds, in order.
+    pub fn slots(&self, class: u32, chosen: impl Fn(Held) -> bool) -> Vec<Slot> {
+        let held = (0..).zip(&self.held[class as usize]);
+        held.filter(|(_, held)| held.is_some_and(&chosen)).map(|(slot, _)| slot).collect()
+    }
+
+    /// Adds a message of a class in the current step, with the blocks of these slots.
+    pub fn send(&mut self, class: u32, displacement: Rank, route: Route, slots: &[Slot]) {
+        let blocks = slots.iter().map(|&slot| self.held[class as usize][slot as usize].take());
+        self.sent.push((class, displacement, blocks.collect()));
+        self.does(class).send(displacement, set(slots), route);
+    }
+
+    fn does(&mut self, class: u32) -> &mut Step {
+        let (steps, step) = (&mut self.period.each[class as usize], self.period.steps);
+        if steps.last().is_none_or(|&(last, _)| last != step) {
+            steps.push((step, Step::default()));
+        }
+        &mut steps.last_mut().expect("bug: no step").1
+    }
+
+    /// Ends the step: the messages arrive.
+    pub fn end_step(&mut self) {
+        self.largest
+            .push(self.sent.iter().map(|(.., blocks)| blocks.len() as u64).max().unwrap_or(0));
+        for (class, displacement, blocks) in std::mem::take(&mut self.sent) {
+            let to = self.period.class_at(class, displacement);
+            let back = self.period.classes.displacement(displacement, Rank(0));
+            let seen = |at: Rank| self.period.classes.displacement(displacement, at);
+            let blocks = blocks.into_iter().flatten();
+            let blocks: Vec<Held> =
+                blocks.map(|one| Held { from: seen(one.from), to: seen(one.to) }).collect();
+            let own: Vec<Slot> = self
+                .does(to)
+                .sends
+                .iter()
+                .flat_map(|send| send.slots.slots())
+                .map(|(slot, _)| slot)
+                .collect();
+            let (mut own, mut lowest) = (own.into_iter(), 0..);
+            let held = &mut self.held[to as usize];
+            let mut landed = Vec::with_capacity(blocks.len());
+            for block in blocks {
+                let is_free = |&slot: &Slot| held.get(slot as usize).is_none_or(Option::is_none);
+                let slot = own.by_ref().chain(lowest.by_ref()).find(is_free).expect("bug: no slot");
+                held.resize(held.len().max(slot as usize + 1), None);
+                held[slot as usize] = Some(block);
+                landed.push(slot);
+            }
+            self.does(to).receive(back, set(&landed));
+        }
+        self.period.steps += 1;
+    }
+
+    /// The period, and by step the blocks of its largest message.
+    ///
+    /// # Panics
+    /// A block that has not arrived.
+    #[must_use]
+    pub fn finish(mut self) -> (Period, Vec<u64>) {
+        let slots = self.held.iter().map(Vec::len).max().unwrap_or(0);
+        let last = |held: Vec<Option<Held>>| {
+            let from = held.into_iter().map(|one| {
+                one.map(|Held { from, to }| {
+                    assert!(to == Rank(0), "bug: a block from {from} is left {to} away");
+                    from
+                })
+            });
+            let mut layout: Vec<Option<Rank>> = from.collect();
+            layout.resize(slots, None);
+            layout
+        };
+        self.period.layouts[1] = self.held.into_iter().map(last).collect();
+        self.period.layouts[0].iter_mut().for_each(|layout| layout.resize(slots, None));
+        (self.period, self.largest)
+    }
+}
+
+/// Slots in order, as few runs.
+fn set(slots: &[Slot]) -> SlotSet {
+    let mut set = SlotSet::default();
+    slots.iter().for_each(|&slot| set.push_slot(slot, Part::Whole));
+    set
+}
