@@ -1,4 +1,4 @@
-use topocoll_schedule::SlotSet;
+use topocoll_schedule::{Largest, SlotSet};
 use topocoll_topology::{Grid, Shape, Ties, Topology};
 
 /// Counts that an algorithm's formulas give. The tests compare each with the counts found in the
@@ -110,6 +110,22 @@ impl Claims {
             copied_bytes: Some(packed),
             contention_free: true,
             ..Self::new(steps, bytes)
+        }
+    }
+
+    /// Claims of a [`Period`](topocoll_schedule::Period) without link contention, by the largest message of
+    /// each step.
+    #[must_use]
+    pub fn of_period(block_bytes: u64, largest: &[Largest]) -> Self {
+        let sum = |of: fn(&Largest) -> u64| largest.iter().map(|one| u128::from(of(one))).sum();
+        let (blocks, hops): (u128, u128) = (sum(|one| one.blocks), sum(|one| one.hops));
+        let steps = largest.iter().filter(|one| one.blocks > 0).count();
+        Self {
+            hops: Some(hops),
+            hops_floor: hops,
+            rearrangements: Some(0),
+            contention_free: true,
+            ..Self::new(steps as u64, blocks * u128::from(block_bytes))
         }
     }
 

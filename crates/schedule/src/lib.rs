@@ -48,7 +48,7 @@ pub use classes::RankClasses;
 pub use demand::{Demand, Drawn, Law};
 pub use error::ScheduleError;
 pub use kinds::Kinds;
-pub use period::{Held, Period, PeriodWriter, other_end};
+pub use period::{Held, Largest, Period, PeriodWriter, other_end};
 pub use problem::{Block, Collective, MAX_BLOCK_BYTES, Problem};
 pub use recorded::{Message, Recorded, Recorder, SizedMessage};
 pub use schedule::{Origin, Parameters, Rule, Schedule, Setting};

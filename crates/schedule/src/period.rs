@@ -213,11 +213,17 @@ pub struct Held {
     pub to: Rank,
 }
 
+/// The largest message of a step, and the farthest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Largest {
+    /// Blocks of the largest message.
+    pub blocks: u64,
+    /// Links of the longest route.
+    pub hops: u64,
+}
+
 /// Writes the period of an all-to-all from its sends alone: receives, the final layout and the largest
 /// messages follow from the blocks that ranks hold.
-///
-/// A message lands in the slots that its receiver sends in the same step, in their order, then in free ones
-/// from the lowest.
 ///
 /// ```
 /// use topocoll_schedule::{PeriodWriter, RankClasses};
@@ -226,22 +232,32 @@ pub struct Held {
 /// // Every block of a ring goes all its hops in one message.
 /// let mut writer = PeriodWriter::new(RankClasses::cyclic(5), |_| (0..5).map(Rank).collect());
 /// for hops in 1..5 {
-///     let slots = writer.slots(0, |held| held.to == Rank(hops));
-///     writer.send(0, Rank(hops), Route::straight(0, hops.into()), &slots);
+///     let (slot, _) = writer.held(0).find(|(_, held)| held.to == Rank(hops)).unwrap();
+///     writer.send(0, Rank(hops), Route::straight(0, hops.into()), &[slot]);
 ///     writer.end_step();
 /// }
 /// let (period, largest) = writer.finish();
-/// assert_eq!((largest, period.steps_of(0).len()), (vec![1; 4], 4));
+/// assert_eq!((largest.len(), largest[0].blocks, period.steps_of(0).len()), (4, 1, 4));
 /// ```
 #[derive(Debug)]
 pub struct PeriodWriter {
     period: Period,
     /// By class and slot.
     held: Vec<Vec<Option<Held>>>,
-    /// The messages of the step: the class of the sender, the displacement of the receiver, the blocks.
-    sent: Vec<(u32, Rank, Vec<Option<Held>>)>,
-    /// By step, the blocks of its largest message.
-    largest: Vec<u64>,
+    /// The messages of the step.
+    sent: Vec<Sent>,
+    /// By step.
+    largest: Vec<Largest>,
+}
+
+/// A message that has not arrived.
+#[derive(Debug)]
+struct Sent {
+    class: u32,
+    /// From sender to receiver.
+    displacement: Rank,
+    blocks: Vec<Option<Held>>,
+    landing: Vec<Slot>,
 }
 
 impl PeriodWriter {
@@ -251,24 +267,39 @@ impl PeriodWriter {
     pub fn new(classes: RankClasses, layout: impl Fn(u32) -> Vec<Rank>) -> Self {
         let layouts: Vec<Vec<Rank>> = (0..classes.count()).map(layout).collect();
         let held = |to: &Rank| Some(Held { from: Rank(0), to: *to });
-        let held: Vec<Vec<_>> =
-            layouts.iter().map(|layout| layout.iter().map(held).collect()).collect();
+        let held = layouts.iter().map(|layout| layout.iter().map(held).collect()).collect();
         let first = layouts.into_iter().map(|layout| layout.into_iter().map(Some).collect());
         let each = vec![Vec::new(); classes.count() as usize];
         let period = Period { classes, steps: 0, each, layouts: [first.collect(), Vec::new()] };
-        Self { period, held, sent: Vec::new(), largest: Vec::new() }
+        Self { period, held, sent: Vec::new(), largest: vec![Largest::default()] }
     }
 
-    /// The slots of a rank of a class with blocks for which `chosen` holds, in order.
-    pub fn slots(&self, class: u32, chosen: impl Fn(Held) -> bool) -> Vec<Slot> {
-        let held = (0..).zip(&self.held[class as usize]);
-        held.filter(|(_, held)| held.is_some_and(&chosen)).map(|(slot, _)| slot).collect()
+    /// The blocks that a rank of a class holds, by slot, without those that it has sent in the current step.
+    pub fn held(&self, class: u32) -> impl Iterator<Item = (Slot, Held)> {
+        (0..).zip(&self.held[class as usize]).filter_map(|(slot, held)| Some((slot, (*held)?)))
     }
 
-    /// Adds a message of a class in the current step, with the blocks of these slots.
+    /// Adds a message of a class in the current step, with the blocks of these slots. It lands in the slots
+    /// that its receiver sends in the step, in their order, then in free ones from the lowest.
     pub fn send(&mut self, class: u32, displacement: Rank, route: Route, slots: &[Slot]) {
-        let blocks = slots.iter().map(|&slot| self.held[class as usize][slot as usize].take());
-        self.sent.push((class, displacement, blocks.collect()));
+        self.send_into(class, displacement, route, slots, &[]);
+    }
+
+    /// The same into other slots of the receiver, which are free then.
+    pub fn send_into(
+        &mut self,
+        class: u32,
+        displacement: Rank,
+        route: Route,
+        slots: &[Slot],
+        landing: &[Slot],
+    ) {
+        let held = &mut self.held[class as usize];
+        let blocks: Vec<_> = slots.iter().map(|&slot| held[slot as usize].take()).collect();
+        let step = self.largest.last_mut().expect("bug: no step");
+        let (length, hops) = (blocks.len() as u64, route.hops());
+        *step = Largest { blocks: step.blocks.max(length), hops: step.hops.max(hops) };
+        self.sent.push(Sent { class, displacement, blocks, landing: landing.to_vec() });
         self.does(class).send(displacement, set(slots), route);
     }
 
@@ -280,59 +311,46 @@ impl PeriodWriter {
         &mut steps.last_mut().expect("bug: no step").1
     }
 
-    /// Ends the step: the messages arrive.
+    /// Ends the step: its messages arrive.
     pub fn end_step(&mut self) {
-        self.largest
-            .push(self.sent.iter().map(|(.., blocks)| blocks.len() as u64).max().unwrap_or(0));
-        for (class, displacement, blocks) in std::mem::take(&mut self.sent) {
+        for Sent { class, displacement, blocks, landing } in std::mem::take(&mut self.sent) {
             let to = self.period.class_at(class, displacement);
-            let back = self.period.classes.displacement(displacement, Rank(0));
-            let seen = |at: Rank| self.period.classes.displacement(displacement, at);
-            let blocks = blocks.into_iter().flatten();
-            let blocks: Vec<Held> =
-                blocks.map(|one| Held { from: seen(one.from), to: seen(one.to) }).collect();
-            let own: Vec<Slot> = self
-                .does(to)
-                .sends
-                .iter()
-                .flat_map(|send| send.slots.slots())
-                .map(|(slot, _)| slot)
-                .collect();
-            let (mut own, mut lowest) = (own.into_iter(), 0..);
-            let held = &mut self.held[to as usize];
+            let own = self.does(to).sends.iter().flat_map(|send| send.slots.slots());
+            let own: Vec<Slot> = own.map(|(slot, _)| slot).collect();
+            let mut places = landing.into_iter().chain(own).chain(0..);
+            let (classes, held) = (&self.period.classes, &mut self.held[to as usize]);
             let mut landed = Vec::with_capacity(blocks.len());
-            for block in blocks {
+            for Held { from, to } in blocks.into_iter().flatten() {
                 let is_free = |&slot: &Slot| held.get(slot as usize).is_none_or(Option::is_none);
-                let slot = own.by_ref().chain(lowest.by_ref()).find(is_free).expect("bug: no slot");
+                let slot = places.find(is_free).expect("bug: no slot");
                 held.resize(held.len().max(slot as usize + 1), None);
-                held[slot as usize] = Some(block);
+                let seen = |end| classes.displacement(displacement, end);
+                held[slot as usize] = Some(Held { from: seen(from), to: seen(to) });
                 landed.push(slot);
             }
-            self.does(to).receive(back, set(&landed));
+            let from = classes.displacement(displacement, Rank(0));
+            self.does(to).receive(from, set(&landed));
         }
         self.period.steps += 1;
+        self.largest.push(Largest::default());
     }
 
-    /// The period, and by step the blocks of its largest message.
+    /// The period, and the largest message of each step.
     ///
     /// # Panics
     /// A block that has not arrived.
     #[must_use]
-    pub fn finish(mut self) -> (Period, Vec<u64>) {
+    pub fn finish(mut self) -> (Period, Vec<Largest>) {
         let slots = self.held.iter().map(Vec::len).max().unwrap_or(0);
-        let last = |held: Vec<Option<Held>>| {
-            let from = held.into_iter().map(|one| {
-                one.map(|Held { from, to }| {
-                    assert!(to == Rank(0), "bug: a block from {from} is left {to} away");
-                    from
-                })
-            });
-            let mut layout: Vec<Option<Rank>> = from.collect();
-            layout.resize(slots, None);
-            layout
+        let source = |held: Held| {
+            assert!(held.to == Rank(0), "bug: a block from {} is {} away", held.from, held.to);
+            held.from
         };
-        self.period.layouts[1] = self.held.into_iter().map(last).collect();
-        self.period.layouts[0].iter_mut().for_each(|layout| layout.resize(slots, None));
+        let last = |held: Vec<Option<Held>>| held.into_iter().map(|one| one.map(source)).collect();
+        let Period { layouts, .. } = &mut self.period;
+        layouts[1] = self.held.into_iter().map(last).collect();
+        layouts.iter_mut().flatten().for_each(|layout| layout.resize(slots, None));
+        self.largest.pop();
         (self.period, self.largest)
     }
 }

@@ -95,10 +95,10 @@ pub use topocoll_analysis::{
 };
 pub use topocoll_exec as exec;
 pub use topocoll_schedule::{
-    Axis, Block, Collective, Demand, Drawn, Held, Kinds, Law, LocalCopy, MAX_BLOCK_BYTES, Message,
-    Origin, Parameters, Part, Period, PeriodWriter, Problem, RankClasses, Recorded, Recorder, Rule,
-    Schedule, ScheduleError, Setting, SizedMessage, Slot, SlotRun, SlotSet, Step, Strided, Sync,
-    Transfer,
+    Axis, Block, Collective, Demand, Drawn, Held, Kinds, Largest, Law, LocalCopy, MAX_BLOCK_BYTES,
+    Message, Origin, Parameters, Part, Period, PeriodWriter, Problem, RankClasses, Recorded,
+    Recorder, Rule, Schedule, ScheduleError, Setting, SizedMessage, Slot, SlotRun, SlotSet, Step,
+    Strided, Sync, Transfer,
 };
 pub use topocoll_topology::{
     Barrier, Capacity, Clusters, Coordinates, ENDPOINT_PARAMETERS, Endpoint, EndpointParameter,

@@ -15,20 +15,16 @@
 //! No link carries two messages of a step. The replay of `tests/claims/reached.rs` checks the tables.
 //!
 //! # The layout
-//! On meshes that of matchings; on tori that of offsets, the sets those of each dimension.
+//! A slot for every destination. On meshes a block lands behind them, by its source; on tori in a slot that its
+//! receiver has just sent.
 
-use smallvec::{SmallVec, smallvec};
-use topocoll_schedule::{Block, Rule, Slot, Step};
+use smallvec::SmallVec;
+use topocoll_schedule::{Held, Largest, Period, PeriodWriter, RankClasses, Slot};
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Topology};
 
-use crate::factor::offset_moves::{Move, Multiples, OffsetMoves, Residues, read_table};
-use crate::layout::matching_layout::MatchingLayout;
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct Tabled;
-
-/// Where a step is not of a block.
-const NONE: u8 = u8::MAX;
 
 /// The tables of meshes, by side.
 const MESHES: [(u32, &str); 3] = [
@@ -41,117 +37,77 @@ const MESHES: [(u32, &str); 3] = [
 const TORI: [(u32, u32, &str); 2] =
     [(10, 10, include_str!("tabled/torus_10.txt")), (12, 6, include_str!("tabled/torus_12.txt"))];
 
-/// Blocks straight to their destinations on a mesh.
-struct Mesh {
-    grid: Grid,
-    ranks: u32,
-    steps: u32,
-    /// The step of a block by its source, of the first half of the ranks, and its destination.
-    step: Vec<u8>,
+/// The words of the lines of a table.
+fn lines(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.map(str::split_whitespace)
 }
 
-impl Mesh {
-    fn new(grid: &Grid, text: &str) -> Self {
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        let step = |word: &str| match word {
-            ".." => NONE,
-            word => u8::from_str_radix(word, 16)
-                .unwrap_or_else(|_| panic!("bug: `{word}` in a table of steps")),
-        };
-        let step: Vec<u8> = lines.flat_map(str::split_whitespace).map(step).collect();
-        let steps = step.iter().filter(|&&step| step != NONE).max();
-        let steps = steps.map_or(0, |&last| u32::from(last) + 1);
-        Self { grid: grid.clone(), ranks: grid.ranks(), steps, step }
-    }
-
-    /// Whether the block of a source goes to a destination in a step.
-    fn goes(&self, from: u32, to: u32, step: u32) -> bool {
-        let (from, to) = match from < self.ranks / 2 {
-            true => (from, to),
-            false => (self.ranks - 1 - from, self.ranks - 1 - to),
-        };
-        u32::from(self.step[(from * self.ranks + to) as usize]) == step
-    }
-
-    /// By the last dimension first.
-    fn route(&self, from: Rank, to: u32) -> Route {
-        let mut route = Route::default();
-        let at = |rank, u| i64::from(self.grid.radix().coordinate(rank, u));
-        for u in (0..self.grid.sides().len()).rev() {
-            route.push(u as u32, at(Rank(to), u) - at(from, u));
+/// Blocks straight to their destinations on a mesh, by the last dimension first: the table has the step of
+/// each block of the first half of the ranks.
+fn mesh(grid: &Grid, text: &str) -> (Period, Vec<Largest>) {
+    let (ranks, classes) = (grid.ranks(), RankClasses::distinct(grid.ranks()));
+    let mut blocks = Vec::new();
+    for (from, line) in (0..).zip(lines(text)) {
+        for (to, word) in (0..).zip(line).filter(|&(_, word)| word != "..") {
+            let step = u32::from_str_radix(word, 16).expect("bug: a table of steps");
+            blocks.push((step, from, to));
+            blocks.push((step, ranks - 1 - from, ranks - 1 - to));
         }
-        route
     }
-
-    /// The sum over steps of the most hops.
-    fn hops(&self) -> u64 {
-        let length = |step: u32| {
-            let pairs = (0..self.ranks).flat_map(|from| (0..self.ranks).map(move |to| (from, to)));
-            let sent = pairs.filter(|&(from, to)| self.goes(from, to, step));
-            sent.map(|(from, to)| self.route(Rank(from), to).hops()).max().unwrap_or(0)
-        };
-        (0..self.steps).map(length).sum()
+    blocks.sort_unstable();
+    let layout = |from| (0..ranks).map(|to| classes.displacement(Rank(from), Rank(to))).collect();
+    let mut writer = PeriodWriter::new(classes.clone(), layout);
+    for of_step in blocks.chunk_by(|a, b| a.0 == b.0) {
+        for &(_, from, to) in of_step {
+            let mut route = Route::default();
+            let at = |rank, u| i64::from(grid.radix().coordinate(rank, u));
+            for u in (0..grid.sides().len()).rev() {
+                route.push(u as u32, at(Rank(to), u) - at(Rank(from), u));
+            }
+            let (displacement, landing) = (layout(from)[to as usize], ranks + from);
+            writer.send_into(from, displacement, route, &[to.into()], &[landing.into()]);
+        }
+        writer.end_step();
     }
-
-    fn layout(&self) -> MatchingLayout {
-        MatchingLayout::of(self.ranks)
-    }
+    writer.finish()
 }
 
-impl Rule for Mesh {
-    fn steps(&self) -> u32 {
-        self.steps
-    }
-
-    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
-        out.clear();
-        if let Some(to) = (0..self.ranks).find(|&to| self.goes(rank.0, to, step)) {
-            MatchingLayout::send(Rank(to), self.route(rank, to), out);
+/// Two straight hops of every block on a torus of two equal sides: the table has the hops of ranks by the sum
+/// of their coordinates modulo `modulus`.
+fn torus(grid: &Grid, dimensions: [usize; 2], modulus: u32, text: &str) -> (Period, Vec<Largest>) {
+    let (radix, side) = (grid.radix(), grid.sides()[dimensions[0]]);
+    let mut periods: Coordinates = grid.sides().iter().map(|_| 1).collect();
+    dimensions.iter().for_each(|&u| periods[u] = modulus);
+    let classes = RankClasses::translations(radix.clone(), periods);
+    let at = |rank, place: usize| radix.coordinate(rank, dimensions[place]);
+    let mut writer = PeriodWriter::new(classes.clone(), |_| (0..grid.ranks()).map(Rank).collect());
+    let table: Vec<Vec<&str>> = lines(text).map(Iterator::collect).collect();
+    for (step, row) in table.iter().enumerate() {
+        // The first of the two phases has half as many steps as the second.
+        let last = step >= table.len() / 3;
+        for class in 0..classes.count() {
+            let rank = classes.representative(class);
+            let residue = (at(rank, 0) + at(rank, 1)) % modulus;
+            let (place, hops) = row[residue as usize].split_at(1);
+            let (place, hops) = (usize::from(place == "1"), hops.parse::<i64>());
+            let hops = hops.expect("bug: a table of hops");
+            let along = hops.rem_euclid(side.into()) as u32;
+            let goes = |held: &Held| {
+                // In the last phase, what came along the other dimension or need not go there.
+                let own = held.from == Rank(0);
+                at(held.to, place) == along && if last { at(held.to, 1 - place) == 0 } else { own }
+            };
+            let mut blocks: Vec<_> = writer.held(class).filter(|(_, held)| goes(held)).collect();
+            blocks.sort_by_key(|(_, held)| (side - at(held.from, 1 - place)) % side);
+            let slots: Vec<Slot> = blocks.into_iter().map(|(slot, _)| slot).collect();
+            let displacement = radix.shifted(Rank(0), dimensions[place], hops);
+            let route = Route::straight(dimensions[place] as u32, hops);
+            writer.send(class, displacement, route, &slots);
         }
-        if let Some(from) = (0..self.ranks).find(|&from| self.goes(from, rank.0, step)) {
-            self.layout().receive(Rank(from), out);
-        }
+        writer.end_step();
     }
-
-    fn slots(&self) -> u64 {
-        self.layout().slots()
-    }
-
-    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.layout().initial_block(rank, slot)
-    }
-
-    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.layout().final_block(rank, slot)
-    }
-}
-
-/// The schedule of a torus of two equal sides, from a table of residues modulo `modulus`.
-fn torus(grid: &Grid, [first, second]: [usize; 2], modulus: u32, text: &str) -> OffsetMoves {
-    let side = grid.sides()[first];
-    let dimensions = [first, second];
-    let set = |dimension| smallvec![Multiples { dimension, hops: 1, count: side }];
-    let mut moduli: Coordinates = grid.sides().iter().map(|_| 1).collect();
-    dimensions.iter().for_each(|&u| moduli[u] = modulus);
-    let table = read_table(text);
-    // The first of the two phases has half as many steps as the second.
-    let phase = table.len() / 3;
-    let steps = table.iter().enumerate().map(|(step, row)| {
-        let moves = (0..).zip(row).map(|(residue, route)| {
-            let mut route = route.clone();
-            let set = route[0].dimension;
-            route[0].dimension = dimensions[set];
-            let (along, last) = (route[0].hops.rem_euclid(side.into()), step >= phase);
-            let mut moved: SmallVec<[bool; 3]> = smallvec![false; 2];
-            moved[1 - set] = last;
-            // Those that came the other way began at ranks of an even sum if they now go along columns.
-            let parity = if last { 1 + (residue + set as u32) % 2 } else { 0 };
-            let residues = Residues { moduli: moduli.clone(), modulus };
-            Move { residues, residue, route, set, offset: along as u32, moved, parity }
-        });
-        moves.collect()
-    });
-    OffsetMoves::new(grid, smallvec![set(first), set(second)], steps.collect())
+    writer.finish()
 }
 
 static INFO: Info = Info::new(
@@ -175,24 +131,16 @@ impl Algorithm for Tabled {
         if sides[second] != side || wrap[first] != wrap[second] {
             return Err(request.requires(needs));
         }
-        if wrap[first] {
-            let known = TORI.iter().find(|known| known.0 == side);
-            let &(_, modulus, text) = known.ok_or_else(|| request.requires(needs))?;
-            let rule = torus(grid, [first, second], modulus, text);
-            let claims = rule.claims(request);
-            return Ok(Solution::new(request, values, rule, claims));
-        }
-        let known = MESHES.iter().find(|known| known.0 == side);
-        let mesh = Mesh::new(grid, known.ok_or_else(|| request.requires(needs))?.1);
-        let hops = u128::from(mesh.hops());
-        let claims = Claims {
-            hops: Some(hops),
-            hops_floor: hops,
-            rearrangements: Some(0),
-            copied_bytes: Some(0),
-            contention_free: true,
-            ..Claims::new(mesh.steps.into(), request.bytes(mesh.steps))
+        let dimensions = [first, second];
+        let found = match wrap[first] {
+            true => (TORI.iter().find(|known| known.0 == side))
+                .map(|&(_, modulus, text)| torus(grid, dimensions, modulus, text)),
+            false => MESHES.iter().find(|known| known.0 == side).map(|known| mesh(grid, known.1)),
         };
-        Ok(Solution::new(request, values, mesh, claims))
+        let (period, largest) = found.ok_or_else(|| request.requires(needs))?;
+        let claims = Claims::of_period(request.problem.block_bytes, &largest);
+        // Messages of one block need no packing.
+        let copied_bytes = (!wrap[first]).then_some(0);
+        Ok(Solution::new(request, values, period, Claims { copied_bytes, ..claims }))
     }
 }
