@@ -15,6 +15,7 @@ mod matchings;
 mod mutants;
 mod nodes;
 mod offsets;
+mod periods;
 mod repair;
 mod sides;
 mod store_and_forward;
