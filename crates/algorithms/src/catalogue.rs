@@ -3,7 +3,7 @@ use std::sync::Arc;
 use topocoll_schedule::Parameters;
 
 use crate::parameters::nearest;
-use crate::{ALGORITHMS, Algorithm, NotApplicable, Parameter};
+use crate::{ALGORITHMS, Algorithm, NotApplicable, Parameter, removed};
 
 /// The algorithms that a ranking considers: those of this crate, and the caller's own.
 #[derive(Clone, Default)]
@@ -42,9 +42,11 @@ impl Catalogue {
     /// No algorithm has that name; the error suggests the nearest one.
     pub fn find(&self, name: &str) -> Result<&dyn Algorithm, NotApplicable> {
         self.iter().find(|algorithm| algorithm.info().name == name).ok_or_else(|| {
-            let names = self.iter().map(|algorithm| &*algorithm.info().name);
-            let nearest = nearest(name, names).map(str::to_owned);
-            NotApplicable::Unknown { name: name.to_owned(), nearest }
+            removed::algorithm(name).unwrap_or_else(|| {
+                let names = self.iter().map(|algorithm| &*algorithm.info().name);
+                let nearest = nearest(name, names).map(str::to_owned);
+                NotApplicable::Unknown { name: name.to_owned(), nearest }
+            })
         })
     }
 

@@ -13,6 +13,14 @@ pub enum NotApplicable {
         /// The most similar name, if one is close.
         nearest: Option<String>,
     },
+    /// An algorithm of an earlier version, or a parameter or word of one.
+    #[error("{what} was removed; the nearest is {nearest}")]
+    Removed {
+        /// Its name.
+        what: String,
+        /// The algorithm or setting that is left.
+        nearest: &'static str,
+    },
     /// The catalogue has another algorithm of this name.
     #[error("the catalogue has an algorithm `{name}` already")]
     Duplicate {

@@ -35,6 +35,7 @@ mod hops;
 mod layout;
 mod lifted;
 mod parameters;
+mod removed;
 
 pub use algorithm::{
     Algorithm, FEWER_PORTS, Info, Request, Search, Solution, VIEW, of_every_algorithm,

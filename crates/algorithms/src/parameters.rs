@@ -2,7 +2,7 @@ use std::fmt;
 
 use topocoll_schedule::{Parameters, Setting};
 
-use crate::{Catalogue, Info, NotApplicable, Request, Solution};
+use crate::{Catalogue, Info, NotApplicable, Request, Solution, removed};
 
 /// A parameter of an algorithm, for help, checks and the origin of schedules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +96,10 @@ pub struct Values<'v> {
 impl<'v> Values<'v> {
     pub(crate) fn new(info: &'v Info, given: &'v Parameters) -> Result<Self, NotApplicable> {
         let values = Self { info, given };
-        for name in given.keys() {
+        for (name, value) in given {
+            if let Some(refused) = removed::setting(&info.name, name, value) {
+                return Err(refused);
+            }
             let Some((parameter, key)) = info.parameter(name) else {
                 return Err(NotApplicable::Parameter {
                     algorithm: info.name.clone().into_owned(),

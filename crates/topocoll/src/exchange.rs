@@ -476,7 +476,8 @@ pub(crate) fn agrees(info: &Info, setting: &Parameters, given: &Parameters) -> b
 pub(crate) fn refused(name: &str, reason: NotApplicable) -> Error {
     match reason {
         // These name the algorithm themselves.
-        NotApplicable::Parameter { .. }
+        NotApplicable::Removed { .. }
+        | NotApplicable::Parameter { .. }
         | NotApplicable::Setting { .. }
         | NotApplicable::Alone { .. } => Error::Algorithm(reason),
         reason => Error::NotApplicable { algorithm: name.to_owned(), reason },

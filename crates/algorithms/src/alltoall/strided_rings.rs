@@ -29,17 +29,13 @@
 //! goes along dimension (t + c) mod max(N/2, n): along sides of N upwards if c is even, else downwards, and
 //! along sides of 2N the other way where the position mod N is N/2 or more.
 //!
-//! With `share=sources` the ranks of each class send along one dimension first; [`sources`] has the rule.
-//!
 //! # The last hops
 //! With `landing=near` a block goes to the rank of its ring that is nearest to its destination; 0 or
 //! 1 hop is left at g = 2, at most one in either direction at g = 3. With `landing=short` it goes no
 //! farther than its destination, so that fewer blocks go around and what is left depends on the
 //! direction. Then every rank makes the same moves: 1 up, 1 down, or two, where even ranks go up
 //! while odd ones go down. Moves of several dimensions in one message, in the order of dimensions, share
-//! no link if those of each dimension share none; `last` says how many dimensions go together. With
-//! `last=relay` there is a message for every one and two dimensions, and a block with hops along more
-//! goes along the first two of these, then along the next two.
+//! no link if those of each dimension share none; `last` says whether all dimensions go together.
 //!
 //! # Parts
 //! With `share=parts` and a port for each of two to four dimensions, parts of the blocks move along all dimensions at
@@ -50,8 +46,7 @@
 //! together: N/2 + 16 steps and N^3/8 + N^2/2 blocks; at a fold of N/2, N a multiple of 8, the same
 //! blocks in N^2/16 + 8 steps; near, together, at N/2: N^2/16 + 3 steps and N^3/8 + 3 N^2/4 blocks.
 //! At g = 3 with N a multiple of 12, a fold of 6, near, together: N/2 + 8 steps, all links full in the
-//! first N/2. On P ranks in three dimensions at g = 3 `last=relay` takes 18 steps and 34 P/27 blocks for the
-//! last hops if near, where `last=all` takes 26 and 26 P/27; if short, 60 steps in place of 124.
+//! first N/2.
 //! Direct exchange at the bisection bound along such tours is [`direct-rings`](super::direct_rings);
 //! schedules of these counts are new, to our knowledge.
 //!
@@ -66,7 +61,6 @@ mod matchings;
 mod mixed;
 mod parts;
 mod settings;
-mod sources;
 
 use std::ops::Range;
 
@@ -74,7 +68,7 @@ use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
-use self::last::{Group, Last};
+use self::last::Group;
 use self::line::{Direction, Line, Part};
 use crate::layout::axes::push_box;
 use crate::layout::mixed_radix_layout::Ends;
@@ -93,7 +87,6 @@ struct Rings {
     /// g.
     stride: u32,
     share: Share,
-    last: Last,
     /// Dimensions whose last hops are of one message.
     groups: SmallVec<[Group; 3]>,
     /// The first step of each stage, and of the last hops.
@@ -130,18 +123,18 @@ enum Phase<'a> {
 }
 
 impl Rings {
-    /// None where there are too many steps.
+    /// The last hops are along `together` dimensions in a message. None where there are too many steps.
     fn new(
         grid: &Grid,
         lines: SmallVec<[Line; 3]>,
         stride: u32,
         share: Share,
-        last: Last,
+        together: usize,
     ) -> Option<Self> {
-        let groups = last.groups(lines.len());
+        let groups = last::groups(lines.len(), together);
         let stages = SmallVec::new();
         let grid = grid.clone();
-        let mut rings = Self { grid, lines, stride, share, last, groups, stages, steps: 0 };
+        let mut rings = Self { grid, lines, stride, share, groups, stages, steps: 0 };
         let mut steps = u64::from(if share == Share::Halves { rings.turns_of_halves() } else { 0 });
         for stage in 0..rings.turns() {
             rings.stages.push(u32::try_from(steps).ok()?);

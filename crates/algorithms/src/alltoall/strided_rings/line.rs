@@ -279,21 +279,10 @@ impl Line {
         if self.near { self.stride - 1 } else { 2 * (self.stride - 1) }
     }
 
-    /// The slots without a residual.
-    pub(super) fn staying(&self) -> Strided {
-        self.residual(0, None)
-    }
-
-    /// The slots with one.
-    pub(super) fn moving(&self) -> Strided {
-        let (stride, ring) = (self.stride.into(), (self.side / self.stride).into());
-        Strided::runs(1, ring, stride, stride - 1)
-    }
-
     /// The hops and slots of a move of the residual exchange; of move 0 those of what stays.
     pub(super) fn moved(&self, number: u32, at: u32) -> (i64, Strided) {
         if number == 0 {
-            return (0, self.staying());
+            return (0, self.residual(0, None));
         }
         if self.near {
             return (self.nearest(number), self.residual(number, None));

@@ -6,9 +6,7 @@ use smallvec::SmallVec;
 use topocoll_schedule::Parameters;
 use topocoll_topology::Grid;
 
-use super::last::Last;
 use super::line::Line;
-use super::sources::{self, Sources};
 use super::{Rings, Share, StridedRings, parts};
 use crate::error::{check_sides, sides_error};
 use crate::{Algorithm, Info, NotApplicable, Parameter, Request, Solution, Values};
@@ -17,16 +15,11 @@ use crate::{Algorithm, Info, NotApplicable, Parameter, Request, Solution, Values
 pub(super) const STRIDE: Parameter = Parameter::number(
     "stride",
     "1, 2 or 3 (hops from one rank of a ring to the next); default the largest for the sides, at \
-     most their number; 1 in parts and by sources",
+     most their number; 1 in parts",
 );
 /// The parameter of the longest hop.
 pub(super) const FOLD: Parameter =
     Parameter::number("fold", "1 to 1024 (the longest hop that blocks repeat); default 8");
-/// The parameter of dimensions with that hop.
-pub(super) const FOLDED: Parameter = Parameter::number(
-    "folded",
-    "dimensions, the first ones, with this fold; the others have the shortest; default all",
-);
 
 static INFO: Info = Info::new(
     "strided-rings",
@@ -36,7 +29,6 @@ static INFO: Info = Info::new(
 .taking(&[
     STRIDE,
     FOLD,
-    FOLDED,
     Parameter::words(
         "landing",
         &[
@@ -48,9 +40,7 @@ static INFO: Info = Info::new(
         "last",
         &[
             ("axis", "the last hops one dimension after the other"),
-            ("pairs", "two dimensions in a message; less volume in more steps"),
-            ("relay", "one or two dimensions in a message, some blocks in two messages"),
-            ("all", "all dimensions in a message"),
+            ("all", "all dimensions in a message; less volume in more steps"),
         ],
     ),
     Parameter::words(
@@ -63,7 +53,6 @@ static INFO: Info = Info::new(
                 "parts of the blocks along all dimensions; two to four of them, as many ports, stride 1 or 2; on \
                  squares also one port, stride 1",
             ),
-            ("sources", "blocks of half of the ranks along each of two dimensions; stride 1"),
         ],
     ),
 ]);
@@ -81,7 +70,7 @@ fn default_stride(grid: &Grid) -> u32 {
 }
 
 /// The rule of some values.
-fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), NotApplicable> {
+fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<Rings, NotApplicable> {
     let grid = request.grid("a torus")?;
     let (sides, wrap) = (grid.sides(), grid.wrap());
     check_sides(grid, "sides that wrap", |u| sides[u] > 1 && !wrap[u])?;
@@ -91,7 +80,7 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), Not
     }
     let stride = match values.number(STRIDE.name, 1, 3)? {
         Some(stride) => stride as u32,
-        None if in_shares(values) => 1,
+        None if values.is("share", "parts") => 1,
         None => default_stride(grid),
     };
     let rule = match stride {
@@ -102,12 +91,9 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), Not
     check_sides(grid, rule, |u| sides[u] > 1 && !Line::fits(sides[u], stride))?;
     let fold = values.number(FOLD.name, 1, LONGEST_FOLD.into())?;
     let fold = fold.map_or(FOLD_UNLESS_SET, |fold| fold as u32);
-    let folded = values.number(FOLDED.name, 1, long.len() as u64)?;
-    let folded = folded.map_or(long.len() as u32, |folded| folded as u32);
     let near = values.is("landing", "near");
-    let fold_of = |place: usize| if place < folded as usize { fold } else { 2 * stride };
-    let line = |(place, &u)| Line::new(u, sides[u], stride, fold_of(place), near);
-    let mut lines: SmallVec<[Line; 3]> = long.iter().enumerate().map(line).collect();
+    let line = |&u: &usize| Line::new(u, sides[u], stride, fold, near);
+    let mut lines: SmallVec<[Line; 3]> = long.iter().map(line).collect();
     let folds = lines.iter().map(Line::fold).max().unwrap_or(fold);
     if values.is_given(FOLD.name) && folds > fold {
         return Err(values.refused(FOLD.name, format!("at least {folds}, twice the stride")));
@@ -120,13 +106,6 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), Not
         {
             return Err(values.refused(name, "of use, as no hops are left at stride 1"));
         }
-    }
-    if values.is("share", "sources") {
-        return Err(values.refused(
-            "share",
-            "classes, as stride is not 1, there are several ports, or not two sides are longer than 1, equal and \
-             multiples of 8 from 16 to 128",
-        ));
     }
     let share = match values.word("share") {
         "classes" => Share::Classes,
@@ -152,16 +131,10 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), Not
         }
         _ => {}
     }
-    let last = match values.word("last") {
-        "axis" => Last::Together(1),
-        "pairs" => Last::Together(2),
-        "relay" => Last::Relay,
-        _ => Last::Together(lines.len()),
-    };
+    let together = if values.is("last", "axis") { 1 } else { lines.len() };
     let rule = "sides on which the exchange takes at most 262144 steps";
-    let rings = Rings::new(grid, lines, stride, share, last)
-        .ok_or_else(|| sides_error(grid, rule, |u| sides[u] > 1))?;
-    Ok((rings, folded))
+    Rings::new(grid, lines, stride, share, together)
+        .ok_or_else(|| sides_error(grid, rule, |u| sides[u] > 1))
 }
 
 /// Whether blocks of half a side can go along all dimensions at once.
@@ -186,42 +159,6 @@ fn halves_save(lines: &[Line], stride: u32) -> bool {
     (0..n).map(of_stage).sum::<u32>() > (longest / 4).max(n as u32)
 }
 
-/// Whether blocks or ranks are halved between two dimensions.
-fn in_shares(values: &Values<'_>) -> bool {
-    values.is("share", "parts") || values.is("share", "sources")
-}
-
-/// The rule of blocks of half of the ranks along each of two dimensions; none where it does not apply.
-fn by_sources(
-    request: &Request<'_>,
-    values: &Values<'_>,
-) -> Result<Option<Sources>, NotApplicable> {
-    let grid = request.grid("a torus")?;
-    let wraps = grid.radix().long_dimensions().all(|u| grid.wrap()[u]);
-    let stride = values.number(STRIDE.name, 1, 3)?.unwrap_or(1);
-    if !wraps || stride > 1 || !has_sources(grid, request.problem.ports) {
-        return Ok(None);
-    }
-    for name in [FOLD.name, FOLDED.name] {
-        if values.is_given(name) {
-            return Err(values.refused(name, "of use, as no hops are repeated by sources"));
-        }
-    }
-    for name in ["landing", "last"] {
-        if values.is_given(name) && !values.is(name, "near") && !values.is(name, "axis") {
-            return Err(values.refused(name, "of use, as no hops are left by sources"));
-        }
-    }
-    Ok(Some(Sources::new(grid)))
-}
-
-/// Whether the blocks of half of the ranks can go along each of two dimensions.
-fn has_sources(grid: &Grid, ports: u32) -> bool {
-    let mut sides = grid.radix().long_dimensions().map(|u| grid.sides()[u]);
-    let (Some(a), Some(b), None) = (sides.next(), sides.next(), sides.next()) else { return false };
-    ports == 1 && a == b && a % 8 == 0 && (16..=sources::LONGEST).contains(&a)
-}
-
 impl Algorithm for StridedRings {
     fn info(&self) -> &Info {
         &INFO
@@ -233,8 +170,7 @@ impl Algorithm for StridedRings {
         let n = sides().count() as u32;
         let mut settings = Vec::new();
         let mut setting = |numbers: &[(Parameter, u32)], words: &[(&str, &str)]| {
-            let parts = ["parts", "sources"].iter().any(|&word| words.contains(&("share", word)));
-            let stride = if parts { 1 } else { default_stride(grid) };
+            let stride = if words.contains(&("share", "parts")) { 1 } else { default_stride(grid) };
             let unless_set = [(STRIDE, stride), (FOLD, FOLD_UNLESS_SET)];
             let numbers = numbers.iter().filter(|number| !unless_set.contains(number));
             let numbers = numbers.map(|(named, number)| (named.name, u64::from(*number).into()));
@@ -252,32 +188,19 @@ impl Algorithm for StridedRings {
                 let alone = stride >= n || sides().any(|side| side > 4 * fold);
                 for share in ["classes", "halves"].into_iter().take(if alone { 1 } else { 2 }) {
                     let (one, own) = ((STRIDE, stride), (FOLD, fold));
-                    let of_use = |folded: u32| {
-                        let fold_of = |u| if u < folded { fold } else { 2 * stride };
-                        let line =
-                            |(u, side)| Line::new(u as usize, side, stride, fold_of(u), true);
-                        let lines: SmallVec<[Line; 3]> = (0..).zip(sides()).map(line).collect();
-                        share == "classes" || halves_save(&lines, stride)
-                    };
-                    if !of_use(n) {
+                    let line = |(u, side)| Line::new(u, side, stride, fold, true);
+                    let lines: SmallVec<[Line; 3]> = sides().enumerate().map(line).collect();
+                    if share == "halves" && !halves_save(&lines, stride) {
                         continue;
                     }
                     if stride == 1 {
                         setting(&[one, own], &[("share", share)]);
-                        if fold > 2 {
-                            for folded in (1..n).filter(|&folded| of_use(folded)) {
-                                setting(&[one, own, (FOLDED, folded)], &[("share", share)]);
-                            }
-                        }
                         continue;
                     }
                     for landing in ["near", "short"] {
-                        for last in ["axis", "pairs", "relay", "all"] {
-                            if n > 2 || ["axis", "all"].contains(&last) {
-                                let words =
-                                    [("share", share), ("landing", landing), ("last", last)];
-                                setting(&[one, own], &words);
-                            }
+                        for last in ["axis", "all"] {
+                            let words = [("share", share), ("landing", landing), ("last", last)];
+                            setting(&[one, own], &words);
                         }
                     }
                 }
@@ -287,9 +210,6 @@ impl Algorithm for StridedRings {
             let fits = |fold: &u32| sides().all(|side| side % (2 * fold) == 0);
             if let Some(fold) = (8..=LONGEST_FOLD).step_by(4).find(fits) {
                 setting(&[(STRIDE, 1), (FOLD, fold)], &[("share", "parts")]);
-            }
-            if has_sources(grid, request.problem.ports) {
-                setting(&[(STRIDE, 1)], &[("share", "sources")]);
             }
         }
         for (stride, fold, words) in parts::settings(grid, request.problem.ports) {
@@ -302,21 +222,14 @@ impl Algorithm for StridedRings {
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        if values.is("share", "sources")
-            && let Some(sources) = by_sources(request, values)?
-        {
-            let claims = sources.claims(request);
-            let solution = Solution::new(request, values, sources, claims);
-            return Ok(solution.without("landing").without("last"));
-        }
         if values.is("share", "parts") && request.problem.ports > 1 {
             return parts::solve(request, values);
         }
-        let (rings, folded) = rings(request, values)?;
-        let (stride, n) = (rings.stride, rings.lines.len() as u32);
+        let rings = rings(request, values)?;
+        let stride = rings.stride;
         let fold = rings.lines.iter().map(Line::fold).max().unwrap_or(1);
         let claims = rings.claims(request);
-        let unless_set = match in_shares(values) {
+        let unless_set = match values.is("share", "parts") {
             true => 1,
             false => default_stride(request.grid("a torus")?),
         };
@@ -326,9 +239,6 @@ impl Algorithm for StridedRings {
         }
         if fold != FOLD_UNLESS_SET {
             solution = solution.with(FOLD.name, u64::from(fold));
-        }
-        if folded < n {
-            solution = solution.with(FOLDED.name, u64::from(folded));
         }
         Ok(if stride == 1 { solution.without("landing").without("last") } else { solution })
     }

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use topocoll_topology::Grid;
 
 use super::super::line::Line;
-use super::super::settings::{FOLD, FOLD_UNLESS_SET, FOLDED, LONGEST_FOLD, STRIDE};
+use super::super::settings::{FOLD, FOLD_UNLESS_SET, LONGEST_FOLD, STRIDE};
 use super::shares::Shares;
 use super::side::{EvenSide, Side};
 use super::{MOST_SIDES, Parts};
@@ -61,7 +61,6 @@ pub(in super::super) fn solve(
     check_sides(grid, rule, |u| lengths[u] > 1 && !Line::fits(lengths[u], 1))?;
     let [near, axis] = [values.is("landing", "near"), values.is("last", "axis")];
     let mut fold = values.number(FOLD.name, 1, LONGEST_FOLD.into())?.map(|fold| fold as u32);
-    let folded = values.number(FOLDED.name, 1, n as u64)?.map_or(n, |folded| folded as usize);
     let sides: SmallVec<[Side; 3]> = if stride == 1 {
         for (name, unused) in [("landing", !near), ("last", !axis)] {
             if values.is_given(name) && unused {
@@ -69,9 +68,8 @@ pub(in super::super) fn solve(
             }
         }
         let given = fold.unwrap_or(FOLD_UNLESS_SET);
-        let fold_of = |place: usize| if place < folded { given } else { 2 };
-        let line = |(place, &u)| Line::new(u, lengths[u], 1, fold_of(place), true);
-        let lines: SmallVec<[Line; 3]> = long.iter().enumerate().map(line).collect();
+        let line = |&u: &usize| Line::new(u, lengths[u], 1, given, true);
+        let lines: SmallVec<[Line; 3]> = long.iter().map(line).collect();
         let used = lines.iter().map(Line::fold).max().unwrap_or(given);
         if fold.is_some_and(|fold| used > fold) {
             return Err(values.refused(FOLD.name, format!("at least {used}, twice the stride")));
@@ -79,13 +77,8 @@ pub(in super::super) fn solve(
         fold = (used != FOLD_UNLESS_SET).then_some(used);
         lines.into_iter().map(Side::One).collect()
     } else {
-        for named in [FOLD, FOLDED] {
-            if values.is_given(named.name) {
-                return Err(values.refused(named.name, "of use, as parts of stride 2 hop 2"));
-            }
-        }
-        if ["pairs", "relay"].contains(&values.word("last")) {
-            return Err(values.refused("last", "axis or all in parts"));
+        if fold.is_some() {
+            return Err(values.refused(FOLD.name, "of use, as parts of stride 2 hop 2"));
         }
         let side = |&u: &usize| EvenSide { dimension: u, side: lengths[u], near };
         long.iter().map(side).map(Side::Two).collect()
@@ -102,9 +95,6 @@ pub(in super::super) fn solve(
     }
     if let Some(fold) = fold {
         solution = solution.with(FOLD.name, u64::from(fold));
-    }
-    if folded < n {
-        solution = solution.with(FOLDED.name, folded as u64);
     }
     Ok(solution.without("landing").without("last"))
 }

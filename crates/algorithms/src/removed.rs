@@ -1,0 +1,81 @@
+//! Names of earlier versions: which of those that are left is the nearest. Files that record them are read
+//! and checked like any others.
+
+use topocoll_schedule::Setting;
+
+use crate::NotApplicable;
+
+/// An algorithm, or a parameter of one, or a word of a parameter; empty where it is not that far.
+struct Removed {
+    algorithm: &'static str,
+    parameter: &'static str,
+    word: &'static str,
+    /// The algorithm that is left, or what to set.
+    nearest: &'static str,
+}
+
+const fn removed(
+    algorithm: &'static str,
+    parameter: &'static str,
+    word: &'static str,
+    nearest: &'static str,
+) -> Removed {
+    Removed { algorithm, parameter, word, nearest }
+}
+
+const REMOVED: &[Removed] = &[
+    removed("strided-rings", "folded", "", "fold=8"),
+    removed("strided-rings", "last", "pairs", "last=all"),
+    removed("strided-rings", "last", "relay", "last=all"),
+    removed("strided-rings", "share", "sources", "share=parts"),
+];
+
+/// The error of an algorithm that was removed.
+pub(crate) fn algorithm(name: &str) -> Option<NotApplicable> {
+    let found = REMOVED.iter().find(|one| one.algorithm == name && one.parameter.is_empty())?;
+    Some(NotApplicable::Removed { what: name.to_owned(), nearest: found.nearest })
+}
+
+/// The error of a value if it, or its parameter, was removed.
+pub(crate) fn setting(algorithm: &str, parameter: &str, value: &Setting) -> Option<NotApplicable> {
+    let found = REMOVED.iter().find(|one| {
+        (one.algorithm, one.parameter) == (algorithm, parameter)
+            && (one.word.is_empty() || one.word == value.to_string())
+    })?;
+    let what = if found.word.is_empty() { "" } else { "=" };
+    let what = format!("{algorithm}: {parameter}{what}{}", found.word);
+    Some(NotApplicable::Removed { what, nearest: found.nearest })
+}
+
+#[cfg(test)]
+mod tests {
+    use topocoll_schedule::Parameters;
+
+    use super::*;
+    use crate::{Catalogue, Values};
+
+    #[test]
+    fn names_that_were_removed_are_refused_and_the_nearest_are_not() {
+        let catalogue = Catalogue::standard();
+        for one in REMOVED {
+            let Removed { algorithm, parameter, word, nearest } = *one;
+            let says = |refused: NotApplicable| {
+                assert!(refused.to_string().ends_with(&format!("the nearest is {nearest}")));
+            };
+            if parameter.is_empty() {
+                says(catalogue.find(algorithm).err().unwrap());
+                assert!(catalogue.find(nearest).is_ok(), "{nearest}");
+                continue;
+            }
+            let info = catalogue.find(algorithm).unwrap().info();
+            let value = |text: &str| {
+                text.parse().map_or_else(|_| Setting::Text(text.to_owned()), Setting::Integer)
+            };
+            let given = Parameters::from([(parameter.to_owned(), value(word))]);
+            says(Values::new(info, &given).unwrap_err());
+            let (key, text) = nearest.split_once('=').unwrap();
+            let given = Parameters::from([(key.to_owned(), value(text))]);
+            assert!(Values::new(info, &given).is_ok(), "{algorithm} {nearest}");
+        }
+    }
+}
