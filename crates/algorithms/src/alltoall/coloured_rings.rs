@@ -33,9 +33,8 @@
 //! class a line: the paper's counts for two dimensions, and fewer for more. To our knowledge no
 //! one-port combining schedule for sides of every residue has been published.
 //!
-//! `docs/src/proofs.md` derives the other settings: hops by distance, blocks straight to the
-//! destination, aligned windows, and windows around a rank. On meshes of two sides any exchange
-//! serves inside aligned windows (`inside.rs`).
+//! `docs/src/proofs.md` derives the other setting, aligned windows. On meshes of two sides any exchange
+//! serves inside them (`inside.rs`).
 //!
 //! # The layout
 //! A slot is a number in the mixed radix of one digit per dimension, that of the phase first; so
@@ -51,9 +50,7 @@
 //! ranks that exchange in a ring phase share. Within a phase the leading digit has room to grow
 //! (`line.rs`); a rearrangement makes it compact and brings the next one to the front.
 
-mod centred;
 mod counts;
-mod direct;
 mod inside;
 mod kinds;
 mod layout;
@@ -65,7 +62,6 @@ use smallvec::SmallVec;
 use topocoll_schedule::{Block, Kinds, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
-use self::centred::Centred;
 use self::line::{Digits, Direction, Directions, Landing, LineExchange};
 use self::windows::Digit;
 use crate::layout::mixed_radix_layout::Ends;
@@ -90,12 +86,8 @@ struct Rings {
 enum Residual {
     /// Dimension by dimension.
     Axis,
-    /// Straight to the destination, by pairs of the steps of two lines.
-    Direct,
     /// By the digits of positions in aligned windows.
     Windows(Vec<Digit>),
-    /// In windows around a rank.
-    Centred(Centred),
 }
 
 /// The class of a rank.
@@ -125,12 +117,7 @@ impl Rings {
                     (false, 1) => Directions::Once,
                     (false, _) => Directions::Both,
                 };
-                let side = grid.sides()[u];
-                let landing = match landing {
-                    Landing::Distance if !by_distance(side, directions, colours) => Landing::Near,
-                    landing => landing,
-                };
-                LineExchange::new(side, colours, directions, landing)
+                LineExchange::new(grid.sides()[u], colours, directions, landing)
             })
             .collect();
         let grid = grid.clone();
@@ -151,10 +138,6 @@ impl Rings {
         self.lines.len()
     }
 
-    fn is_direct(&self) -> bool {
-        matches!(self.residual, Residual::Direct)
-    }
-
     /// The possible directions of classes.
     fn own_directions(&self) -> impl Iterator<Item = Direction> + use<> {
         let two = self.colours as usize == 2 * self.dimensions();
@@ -170,8 +153,7 @@ impl Rings {
             (0..self.dimensions()).filter(|&v| v != u).map(|v| held(&self.lines[v])).product()
         };
         let needed = (0..self.dimensions()).map(|u| self.lines[u].digits() * others(u)).max();
-        let room = self.lines.iter().map(LineExchange::residual_digits).product();
-        needed.unwrap_or(1).max(if self.is_direct() { room } else { 1 })
+        needed.unwrap_or(1)
     }
 
     fn class(&self, at: &[u32]) -> Class {
@@ -250,7 +232,6 @@ impl Rings {
     fn compact(&self, class: Class, phase: Phase, v: usize, x: u32) -> u64 {
         let n = self.dimensions();
         let landed = match phase {
-            Phase::Residual(_) if self.is_direct() => return self.lines[v].residual_digits(),
             Phase::Ring(p) => (v + n - class.first_dimension) % n < p,
             Phase::Residual(u) => v > u,
         };
@@ -342,22 +323,33 @@ impl Rings {
 
     /// The block in a slot at the end, where each dimension's digit numbers pairs by the window and
     /// then by the source on the ring.
-    fn window_finish(&self, rank: Rank, at: &[u32], slot: Slot) -> Option<Block> {
+    fn window_finish(
+        &self,
+        rank: Rank,
+        (at, digits): (&[u32], &[Digit]),
+        slot: Slot,
+    ) -> Option<Block> {
         let (mut from, mut rest) = (rank, slot);
         for (v, line) in self.lines.iter().enumerate().rev() {
             let side = u64::from(line.side());
-            from = self.moved(from, v, self.window_source(v, at[v], rest % side));
+            from = self.moved(from, v, self.window_source(v, (at[v], digits), rest % side));
             rest /= side;
         }
         (rest == 0).then_some(Block { from, to: rank })
     }
 
     /// The blocks in all slots at the end, likewise.
-    fn window_final_layout(&self, rank: Rank, at: &[u32], out: &mut Vec<Option<Block>>) {
+    fn window_final_layout(
+        &self,
+        rank: Rank,
+        (at, digits): (&[u32], &[Digit]),
+        out: &mut Vec<Option<Block>>,
+    ) {
         let mut ends = Ends::new(self.grid.radix().ranks().into());
         for (v, line) in self.lines.iter().enumerate().rev() {
             let stride = self.grid.radix().stride(self.long[v]);
-            ends.prepend(line.side(), |c| self.window_source(v, at[v], c.into()) * stride);
+            let source = |c: u32| self.window_source(v, (at[v], digits), c.into());
+            ends.prepend(line.side(), |c| source(c) * stride);
         }
         out.clear();
         out.extend(ends.iter().map(|from| Some(Block { from, to: rank })));
@@ -365,21 +357,12 @@ impl Rings {
     }
 
     /// The position in dimension v from which a block came that is at x, by its digit.
-    fn window_source(&self, v: usize, x: u32, compact: u64) -> u32 {
+    fn window_source(&self, v: usize, (x, digits): (u32, &[Digit]), compact: u64) -> u32 {
         let line = &self.lines[v];
         let ring = u64::from(line.side() / self.colours);
         let (place, behind) = ((compact / ring) as u32, (compact % ring) as u32);
-        let landed = match &self.residual {
-            Residual::Windows(digits) => windows::landed(digits, x, place, self.colours),
-            _ => line.landed_around(x, place),
-        };
-        line.source_behind(landed, behind)
+        line.source_behind(windows::landed(digits, x, place, self.colours), behind)
     }
-}
-
-/// Whether hops on a line may follow from the distance alone.
-fn by_distance(side: u32, directions: Directions, colours: u32) -> bool {
-    directions == Directions::Nearer && side % colours != 0
 }
 
 fn run(digits: Digits, others: u64) -> SlotSet {
@@ -390,9 +373,7 @@ impl Rule for Rings {
     fn steps(&self) -> u32 {
         let residual = match &self.residual {
             Residual::Axis => self.lines.iter().map(LineExchange::residual_steps).sum(),
-            Residual::Direct => self.direct_steps(),
             Residual::Windows(digits) => self.window_steps(digits),
-            Residual::Centred(centred) => centred.steps(),
         };
         self.ring_steps() + residual
     }
@@ -426,11 +407,7 @@ impl Rule for Rings {
             }
             Phase::Residual(_) => match &self.residual {
                 Residual::Axis => self.axis_step(rank, (u, x), (in_phase, others), out),
-                Residual::Direct => self.direct_step(rank, &at, in_phase, out),
                 Residual::Windows(digits) => self.window_step(rank, &at, (digits, in_phase), out),
-                Residual::Centred(centred) => {
-                    self.centred_step(rank, &at, (*centred, in_phase), out);
-                }
             },
         }
     }
@@ -459,10 +436,8 @@ impl Rule for Rings {
             return Some(Block { from: rank, to: rank });
         }
         let at = self.at(rank);
-        match self.residual {
-            Residual::Axis => {}
-            Residual::Direct => return self.direct_finish(rank, &at, slot),
-            _ => return self.window_finish(rank, &at, slot),
+        if let Residual::Windows(digits) = &self.residual {
+            return self.window_finish(rank, (&at, digits), slot);
         }
         let last = Phase::Residual(self.dimensions() - 1);
         let leading = |u: usize, digit| self.lines[u].source_at(at[u], digit);
@@ -491,10 +466,8 @@ impl Rule for Rings {
             return *out = vec![self.final_block(rank, 0)];
         }
         let at = self.at(rank);
-        match self.residual {
-            Residual::Axis => {}
-            Residual::Direct => return self.direct_final_layout(rank, &at, out),
-            _ => return self.window_final_layout(rank, &at, out),
+        if let Residual::Windows(digits) = &self.residual {
+            return self.window_final_layout(rank, (&at, digits), out);
         }
         let last = Phase::Residual(self.dimensions() - 1);
         let leading = |u: usize, digit| self.lines[u].source_at(at[u], digit);

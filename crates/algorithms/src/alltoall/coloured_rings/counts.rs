@@ -109,20 +109,9 @@ impl Rings {
                 cost.rearranged += held.max().unwrap_or(0);
             }
         }
-        match &self.residual {
-            Residual::Axis => {}
-            Residual::Direct => {
-                self.add_direct(&mut cost);
-                return cost;
-            }
-            Residual::Windows(digits) => {
-                self.add_windows(digits, &mut cost);
-                return cost;
-            }
-            Residual::Centred(centred) => {
-                self.add_centred(*centred, &mut cost);
-                return cost;
-            }
+        if let Residual::Windows(digits) = &self.residual {
+            self.add_windows(digits, &mut cost);
+            return cost;
         }
         for (u, line) in self.lines.iter().enumerate() {
             for step in 0..line.residual_steps() {

@@ -16,10 +16,8 @@ impl Rings {
         for (v, line) in self.lines.iter().enumerate() {
             let mut split = |value: &dyn Fn(u32) -> u64| kinds.split(self.long[v], value);
             // The class, and the digits held along another dimension.
-            if !self.is_direct() || in_phase == 0 || matches!(phase, Phase::Ring(_)) {
-                split(&|x| line.colour(x).into());
-                split(&|x| line.landed(x));
-            }
+            split(&|x| line.colour(x).into());
+            split(&|x| line.landed(x));
             if in_phase == 0
                 && let Some(before) = self.phase_before(phase)
             {
@@ -46,12 +44,7 @@ impl Rings {
                     split(&|x| moved(line.exchange(x, in_phase).send));
                     split(&|x| moved(line.exchange(x, in_phase).receive));
                 }
-                (Phase::Residual(_), Residual::Direct) => {
-                    let slot = self.slots_of_direct(in_phase)[v];
-                    split(&|x| moved(line.part(x, slot).send));
-                    split(&|x| moved(line.part(x, slot).receive));
-                }
-                (Phase::Residual(_), Residual::Windows(_) | Residual::Centred(_)) => {
+                (Phase::Residual(_), Residual::Windows(_)) => {
                     split(&|x| (x % self.colours).into());
                 }
             }

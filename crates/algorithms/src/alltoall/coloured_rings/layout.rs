@@ -82,18 +82,6 @@ fn copied(count: u64, from: i64, to: i64) -> Copied {
 
 /// Copies a box of slots, as few strided runs as its axes allow.
 fn copy_box(from: u64, to: u64, axes: &[Copied], out: &mut Step) {
-    boxes(from, to, axes, |from, to| out.copy(SlotSet::of(from), SlotSet::of(to)));
-}
-
-/// A box of slots by its axes, each a number of places and their stride.
-pub(super) fn push_box(base: u64, axes: impl Iterator<Item = (u64, u64)>, out: &mut SlotSet) {
-    let axes: smallvec::SmallVec<[Copied; 4]> =
-        axes.map(|(count, stride)| copied(count, stride as i64, stride as i64)).collect();
-    boxes(base, base, &axes, |slots, _| out.push(slots));
-}
-
-/// Calls `each` with the strided runs of a box, as few as its axes allow.
-fn boxes(from: u64, to: u64, axes: &[Copied], mut each: impl FnMut(Strided, Strided)) {
     let mut merged: smallvec::SmallVec<[Copied; 4]> = smallvec::SmallVec::new();
     for &axis in axes.iter().filter(|axis| axis.count > 1) {
         match merged.last_mut() {
@@ -122,6 +110,7 @@ fn boxes(from: u64, to: u64, axes: &[Copied], mut each: impl FnMut(Strided, Stri
             outer: Axis { count: outer.count, stride: outer_stride },
             inner: Axis { count: inner.count, stride: inner_stride },
         };
-        each(strided(from, outer.from, inner.from), strided(to, outer.to, inner.to));
+        let [from, to] = [strided(from, outer.from, inner.from), strided(to, outer.to, inner.to)];
+        out.copy(SlotSet::of(from), SlotSet::of(to));
     }
 }

@@ -1,7 +1,6 @@
 //! One side of the grid: its colours, the rings that they form, where blocks land on them, and the
 //! residual exchange. Everything is relative to a position; the lines of a dimension are equal.
 
-mod distance;
 mod far_first;
 mod packing;
 mod pieces;
@@ -34,11 +33,6 @@ pub(super) enum Landing {
     Near,
     /// In the aligned window that holds their destination; the colours divide the side.
     Windows,
-    /// So that their destination is in the window of as many positions as colours around them, the
-    /// middle or the one after it their own; the colours divide the side.
-    Centred,
-    /// As many hops further as the distance of their destination says, the same from every rank.
-    Distance,
 }
 
 /// A range of digits.
@@ -80,8 +74,6 @@ pub(super) struct LineExchange {
     directions: Directions,
     /// Where blocks land.
     landing: Landing,
-    /// Up and down, the farthest destination by hops, where that is the same from every rank.
-    ends: [Vec<u32>; 2],
     /// Positions that differ by a multiple of it are equivalent.
     period: u32,
     /// By colour, where gaps change.
@@ -117,7 +109,6 @@ impl LineExchange {
             colours,
             directions,
             landing,
-            ends: Default::default(),
             period: if repeats { colours } else { side },
             places: Vec::new(),
             rounds: [[0; 2]; 2],
@@ -128,9 +119,6 @@ impl LineExchange {
             regions: [0; 2],
             residual_digits: 0,
         };
-        if landing == Landing::Distance {
-            line.ends = distance::ends(side, colours);
-        }
         line.places = (0..line.period).map(|x| line.place(x, colours)).collect();
         line.groups = Rows::with_room(line.period, colours + 1);
         let mut groups = Vec::new();
@@ -144,8 +132,8 @@ impl LineExchange {
         }
         line.regions = line.regions_needed();
         match landing {
-            Landing::Near | Landing::Distance => line.plan_residual(),
-            Landing::Windows | Landing::Centred => line.residual_digits = side.into(),
+            Landing::Near => line.plan_residual(),
+            Landing::Windows => line.residual_digits = side.into(),
         }
         line
     }
@@ -170,11 +158,6 @@ impl LineExchange {
     /// Digits needed by any layout.
     pub(super) fn digits(&self) -> u64 {
         (self.regions[0] + self.regions[1]).max(self.residual_digits)
-    }
-
-    /// Digits needed while a residual exchange goes on.
-    pub(super) fn residual_digits(&self) -> u64 {
-        self.residual_digits
     }
 
     /// Whether it is the same as another.
@@ -220,14 +203,6 @@ impl LineExchange {
 
     fn place(&self, x: u32, colours: u32) -> Place {
         let side = self.side();
-        let around = match self.landing {
-            Landing::Near | Landing::Windows => None,
-            Landing::Centred => Some(Catch { below: colours / 2 - 1, above: colours / 2 }),
-            Landing::Distance => Some(Catch { below: self.ends[1][0], above: self.ends[0][0] }),
-        };
-        if let Some(window) = around {
-            return Place { up: window, down: window, own: window };
-        }
         if self.directions != Directions::Nearer || self.landing == Landing::Windows {
             // The last window includes the rest of the line.
             let last = side - x <= colours;
@@ -288,9 +263,6 @@ impl LineExchange {
     ) -> u64 {
         if self.directions == Directions::Once && direction == Direction::Down {
             return 0;
-        }
-        if self.landing == Landing::Distance {
-            return self.travelling_far(x, hops, direction, first);
         }
         let Some(stop) = self.along(x, direction.signed(hops)) else { return 0 };
         let place = &self.places[self.at(self.wrapped(stop))];
@@ -400,9 +372,6 @@ impl LineExchange {
         if self.directions == Directions::Both {
             return self.sent_far_first(x, round, direction);
         }
-        if self.landing == Landing::Distance {
-            return self.exchanged_far(x, round, direction, first);
-        }
         let none = Digits { first: 0, count: 0 };
         let behind = -direction.signed(round - 1);
         let Some(source) = self.along(x, behind).map(|source| self.wrapped(source)) else {
@@ -430,9 +399,6 @@ impl LineExchange {
         if self.directions == Directions::Both {
             return self.received_far_first(x, round, direction);
         }
-        if self.landing == Landing::Distance {
-            return self.exchanged_far(x, round, direction, first);
-        }
         let behind = -direction.signed(round);
         let count = self
             .along(x, behind)
@@ -447,9 +413,6 @@ impl LineExchange {
             let own = largest(&|x| self.places[self.at(x)].own.width());
             let up = largest(&|x| self.room_far_first(x, Direction::Up));
             return [own + up, largest(&|x| self.room_far_first(x, Direction::Down))];
-        }
-        if self.landing == Landing::Distance {
-            return self.regions_far();
         }
         // A rank keeps as much of every source, and a round moves on by a gap. Where no two gaps of
         // a ring differ by more than 1, one of the two is never less than the other, and what is

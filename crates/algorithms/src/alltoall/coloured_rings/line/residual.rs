@@ -10,26 +10,16 @@ use super::{Digits, Direction, Directions, Landing, LineExchange, Piece, Pieces,
 #[derive(Clone, Debug)]
 pub(in super::super) struct Group {
     pub(in super::super) offset: i32,
-    pub(super) sources: Sources,
+    /// The sources j hops behind the position on its ring: j = 0 and `from <= j < to`.
+    pub(super) from: u32,
+    pub(super) to: u32,
     /// The first compact digit.
     pub(in super::super) first: u64,
 }
 
-/// The sources of a group, numbered j = 0, 1, .. hops behind the position on its ring.
-#[derive(Clone, Debug)]
-pub(super) enum Sources {
-    /// j = 0 and `from <= j < to`.
-    Behind { from: u32, to: u32 },
-    /// These j.
-    Listed(Box<[u32]>),
-}
-
 impl Group {
     pub(in super::super) fn size(&self) -> u64 {
-        match &self.sources {
-            Sources::Behind { from, to } => 1 + u64::from(to - from),
-            Sources::Listed(sources) => sources.len() as u64,
-        }
+        1 + u64::from(self.to - self.from)
     }
 
     /// Its compact digits.
@@ -39,11 +29,7 @@ impl Group {
 
     /// The number j of the source at a place in the group.
     fn source(&self, place: u64) -> u32 {
-        match &self.sources {
-            Sources::Behind { .. } if place == 0 => 0,
-            Sources::Behind { from, .. } => from + (place - 1) as u32,
-            Sources::Listed(sources) => sources[place as usize],
-        }
+        if place == 0 { 0 } else { self.from + (place - 1) as u32 }
     }
 }
 
@@ -67,9 +53,6 @@ pub(in super::super) struct Exchange {
 impl LineExchange {
     /// Appends the groups after landing at x, by offset.
     pub(super) fn groups_at(&self, x: u32, out: &mut Vec<Group>) {
-        if self.landing == Landing::Distance {
-            return self.groups_far(x, out);
-        }
         let place = &self.places[self.at(x)];
         let ring = self.word.ring(self.colour(x));
         let mut first = 0;
@@ -85,8 +68,7 @@ impl LineExchange {
                 (true, false) => (1, below()),
                 _ => (below(), ring),
             };
-            let sources = Sources::Behind { from, to };
-            let group = Group { offset: offset as i32, sources, first };
+            let group = Group { offset: offset as i32, from, to, first };
             first += group.size();
             out.push(group);
         }
@@ -228,16 +210,6 @@ impl LineExchange {
         }
     }
 
-    /// The same in slot 0, in which all stay, and the steps after it.
-    pub(in super::super) fn part(&self, x: u32, slot: u32) -> Exchange {
-        let Some(step) = slot.checked_sub(1) else {
-            let stays = self.groups(x).iter().find(|group| group.offset == 0);
-            let stays = stays.map(|group| (0, group.digits()));
-            return Exchange { send: stays, receive: stays };
-        };
-        self.exchange(x, step)
-    }
-
     /// The digits that arrived blocks have at the end of the residual exchange, by compact digit.
     pub(in super::super) fn arrived_pieces(&self, x: u32, out: &mut Pieces) {
         out.clear();
@@ -270,12 +242,6 @@ impl LineExchange {
     fn source_of(&self, x: u32, arrival: &Arrival, place: u64) -> u32 {
         let landing = self.landed_from(x, arrival.offset);
         self.source_behind(landing, self.group(landing, arrival.offset).source(place))
-    }
-
-    /// Where a block landed that is at x by the offset with this number.
-    pub(in super::super) fn landed_around(&self, x: u32, number: u32) -> u32 {
-        let below = i64::from(self.places[self.at(x)].own.below);
-        self.wrapped(i64::from(x) + below - i64::from(number))
     }
 
     /// The position `hops` behind x on its ring.
