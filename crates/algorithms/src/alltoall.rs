@@ -1,7 +1,6 @@
 //! All-to-all: every rank has a block for every other.
 
 pub(crate) mod binary_exchange;
-pub(crate) mod bit_flips;
 pub(crate) mod bruck;
 pub(crate) mod clustered_factor;
 pub(crate) mod clustered_matchings;

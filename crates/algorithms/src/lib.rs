@@ -63,7 +63,6 @@ const ALGORITHMS: &[&dyn Algorithm] = &[
     &alltoall::link_matchings::LinkMatchings,
     &alltoall::repair::Repair,
     &alltoall::store_and_forward::StoreAndForward,
-    &alltoall::bit_flips::BitFlips,
     &alltoall::binary_exchange::BinaryExchange,
     &alltoall::quadrant_exchange::QuadrantExchange,
     &alltoall::cyclic_exchange::CyclicExchange,

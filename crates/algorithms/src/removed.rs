@@ -24,6 +24,7 @@ const fn removed(
 }
 
 const REMOVED: &[Removed] = &[
+    removed("bit-flips", "", "", "tabled"),
     removed("coloured-rings", "landing", "centred", "landing=windows"),
     removed("coloured-rings", "landing", "distance", "landing=near"),
     removed("coloured-rings", "residual", "direct", "residual=axis"),

@@ -51,17 +51,9 @@ pub(super) const INSIDE: Parameter = Parameter::algorithm(
      classes=1, of 4 x 4 with classes=2; default that of digits",
 );
 
-/// An exchange inside: the classes, the algorithm, its parameters.
-type Exchange = (u64, &'static str, &'static [(&'static str, u64)]);
-
-/// Exchanges inside that no other known one beats in both steps and volume.
-const EXCHANGES: [Exchange; 5] = [
-    (1, "binary-exchange", &[]),
-    (1, "quadrant-exchange", &[]),
-    (2, "bit-flips", &[("steps", 5)]),
-    (2, "bit-flips", &[("steps", 7)]),
-    (2, "tabled", &[]),
-];
+/// Exchanges inside, with the classes, that no other known one beats in both steps and volume.
+const EXCHANGES: [(u64, &str); 3] =
+    [(1, "binary-exchange"), (1, "quadrant-exchange"), (2, "tabled")];
 
 /// Slots of a rank, at most.
 const MOST_SLOTS: u64 = 1 << 40;
@@ -309,15 +301,12 @@ pub(super) fn candidates(request: &Request<'_>) -> Vec<Parameters> {
     if !meshes {
         return Vec::new();
     }
-    let setting = |&(classes, name, own): &Exchange| {
-        let named =
-            |(key, value): &(&str, u64)| (format!("{}.{key}", INSIDE.name), (*value).into());
-        let words = [("landing", "windows"), (INSIDE.name, name)];
-        let words = words.map(|(key, word)| (key.to_owned(), word.into()));
-        let numbers = [("classes".to_owned(), classes.into())];
-        words.into_iter().chain(numbers).chain(own.iter().map(named)).collect()
+    let setting = |(classes, name): (u64, &str)| {
+        let named = [("landing", "windows".into()), (INSIDE.name, name.into())];
+        let all = named.into_iter().chain([("classes", classes.into())]);
+        all.map(|(key, value)| (key.to_owned(), value)).collect()
     };
-    EXCHANGES.iter().map(setting).collect()
+    EXCHANGES.into_iter().map(setting).collect()
 }
 
 /// The exchange with one of its own inside windows.
@@ -329,9 +318,6 @@ pub(super) fn solve(
     let refused = |rule: &str| values.refused(INSIDE.name, rule);
     if !values.is("landing", "windows") {
         return Err(values.alone(INSIDE.name, "landing=windows"));
-    }
-    if !values.is("residual", "axis") {
-        return Err(values.refused("residual", "axis, as landing is windows"));
     }
     let grid = request.grid("a mesh of two sides")?;
     let (sides, radix) = (grid.sides(), grid.radix());
