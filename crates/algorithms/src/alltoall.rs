@@ -25,4 +25,3 @@ pub(crate) mod strided_rings;
 pub(crate) mod suh_shin;
 pub(crate) mod tabled;
 pub(crate) mod tseng_gupta_panda;
-pub(crate) mod uneven_rings;

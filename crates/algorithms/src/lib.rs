@@ -54,7 +54,6 @@ const ALGORITHMS: &[&dyn Algorithm] = &[
     &alltoall::suh_shin::SuhShin,
     &alltoall::coloured_rings::ColouredRings,
     &alltoall::strided_rings::StridedRings,
-    &alltoall::uneven_rings::UnevenRings,
     &alltoall::neighbour_rings::NeighbourRings,
     &alltoall::direct_rings::DirectRings,
     &alltoall::product::ProductExchange,

@@ -25,6 +25,7 @@ const fn removed(
 
 const REMOVED: &[Removed] = &[
     removed("bit-flips", "", "", "tabled"),
+    removed("uneven-rings", "", "", "coloured-rings"),
     removed("coloured-rings", "landing", "centred", "landing=windows"),
     removed("coloured-rings", "landing", "distance", "landing=near"),
     removed("coloured-rings", "residual", "direct", "residual=axis"),
