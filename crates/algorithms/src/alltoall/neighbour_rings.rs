@@ -60,8 +60,7 @@
 //!
 //! Blocks of half a side go up from odd positions and down from even ones. With `hop=4`, along sides of
 //! at least 24 that are multiples of 4, every other leader does the same among the leaders, in about
-//! N/8 + 3 rounds. `led` is the number of phases with hops of that many; those after have half as many.
-//! Sides that a setting does not fit go by the longest hops that fit.
+//! N/8 + 3 rounds. Sides that a setting does not fit go by the longest hops that fit.
 //!
 //! The distance is the slot's digit along each dimension, and pairs of neighbours, a leader upwards and one
 //! downwards, exchange equally many blocks, one direction for the other. Leaders of the second level hold

@@ -14,8 +14,6 @@ use crate::layout::translation::classes;
 pub(super) struct Leaders {
     grid: Grid,
     rings: SmallVec<[Ring; 3]>,
-    /// The levels of leaders of each phase, on rings that serve them.
-    levels: SmallVec<[u32; 3]>,
     cut: Cut,
     /// Slots of a part behind those of all offsets.
     extra: u64,
@@ -27,25 +25,21 @@ struct PartMessage {
     part: usize,
     /// The ring.
     place: usize,
-    levels: u32,
     round: u32,
     down: bool,
 }
 
 impl Leaders {
-    /// The exchange whose phases have these levels of leaders. The torus has two sides or more, or one
-    /// if all phases have leaders. Blocks are cut if `block_bytes` is given; if not, the torus has at
-    /// most two sides.
-    pub(super) fn new(grid: &Grid, levels: SmallVec<[u32; 3]>, block_bytes: Option<u64>) -> Self {
-        let sides = grid.sides();
-        let most = levels.iter().copied().max().unwrap_or(0);
+    /// The exchange with these levels of leaders, on rings that serve them. Blocks are cut if `block_bytes`
+    /// is given; if not, the torus has at most two sides.
+    pub(super) fn new(grid: &Grid, levels: u32, block_bytes: Option<u64>) -> Self {
         let ring = |dimension: usize| {
-            let side = sides[dimension];
-            Ring { dimension, side, levels: most.min(Ring::levels_of(side)) }
+            let side = grid.sides()[dimension];
+            Ring { dimension, side, levels: levels.min(Ring::levels_of(side)) }
         };
         let rings: SmallVec<[Ring; 3]> = grid.radix().long_dimensions().map(ring).collect();
         let cut = Cut::new(block_bytes, rings.len() as u32);
-        let mut leaders = Self { grid: grid.clone(), rings, levels, cut, extra: 0 };
+        let mut leaders = Self { grid: grid.clone(), rings, cut, extra: 0 };
         let extra = |place: usize| {
             let others = (0..leaders.rings.len()).filter(|&other| other != place);
             let others = others.map(|other| u64::from(leaders.places_behind(other)));
@@ -65,44 +59,34 @@ impl Leaders {
         if self.cut.is_cut() { ring.side } else { ring.evens().max(ring.side - ring.evens()) }
     }
 
-    fn levels(&self, phase: usize, ring: Ring) -> u32 {
-        self.levels[phase].min(ring.levels)
-    }
-
     /// The rounds of a phase.
-    fn rounds(&self, phase: usize) -> u32 {
-        let rounds = self.rings.iter().map(|ring| ring.rounds(self.levels(phase, *ring)));
-        rounds.max().unwrap_or(0)
+    fn rounds(&self) -> u32 {
+        self.rings.iter().map(|ring| ring.rounds()).max().unwrap_or(0)
     }
 
     /// The messages of a step.
     fn messages(&self, step: u32) -> impl Iterator<Item = PartMessage> + '_ {
-        let (mut phase, mut round) = (0, step);
-        while round >= self.rounds(phase) {
-            round -= self.rounds(phase);
-            phase += 1;
-        }
+        let (phase, round) = ((step / self.rounds()) as usize, step % self.rounds());
         let n = self.dimensions();
         (0..2 * n).filter_map(move |number| {
             let (part, down) = (number / 2, number % 2 == 1);
             let place = (part + phase) % n;
-            let levels = self.levels(phase, self.rings[place]);
-            let message = PartMessage { part, place, levels, round, down };
-            (round < self.rings[place].rounds(levels)).then_some(message)
+            let message = PartMessage { part, place, round, down };
+            (round < self.rings[place].rounds()).then_some(message)
         })
     }
 
     /// The hops of a message.
     fn hops(&self, message: PartMessage) -> i64 {
-        let hops = i64::from(self.rings[message.place].hops(message.levels, message.round));
+        let hops = i64::from(self.rings[message.place].hops(message.round));
         if message.down { -hops } else { hops }
     }
 
     /// The slots that the rank at x sends in a message, and those into which they are received.
     fn slots_of(&self, message: PartMessage, x: u32) -> [SlotSet; 2] {
-        let PartMessage { part, place, levels, round, down } = message;
+        let PartMessage { part, place, round, down } = message;
         let mut slots = [SlotSet::default(), SlotSet::default()];
-        for moved in self.rings[place].moves(levels, round, down, x) {
+        for moved in self.rings[place].moves(round, down, x) {
             let ends = [moved.from, moved.to];
             for (first, out) in ends.into_iter().zip(&mut slots) {
                 if moved.halved && self.cut.is_cut() {
@@ -240,7 +224,7 @@ impl Leaders {
 
 impl Rule for Leaders {
     fn steps(&self) -> u32 {
-        (0..self.dimensions()).map(|phase| self.rounds(phase)).sum()
+        self.dimensions() as u32 * self.rounds()
     }
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 pub(super) struct Ring {
     pub(super) dimension: usize,
     pub(super) side: u32,
-    /// The levels of leaders in the phases with the most of them.
+    /// The levels of leaders.
     pub(super) levels: u32,
 }
 
@@ -62,8 +62,8 @@ impl Ring {
     }
 
     /// The rounds of a phase.
-    pub(super) fn rounds(self, levels: u32) -> u32 {
-        match levels {
+    pub(super) fn rounds(self) -> u32 {
+        match self.levels {
             0 => self.side / 2,
             1 => (self.side / 2 - 1) / 2 + 2,
             _ => (self.side / 4 - 1) / 2 + 4,
@@ -71,9 +71,9 @@ impl Ring {
     }
 
     /// The hops of all moves in a round.
-    pub(super) fn hops(self, levels: u32, round: u32) -> u32 {
-        let left = self.rounds(levels) - 1 - round;
-        1 << levels.min(round).min(left)
+    pub(super) fn hops(self, round: u32) -> u32 {
+        let left = self.rounds() - 1 - round;
+        1 << self.levels.min(round).min(left)
     }
 
     /// Positions after which moves repeat.
@@ -143,15 +143,15 @@ impl Ring {
     }
 
     /// The moves of a rank at x in a round, up or down.
-    pub(super) fn moves(self, levels: u32, round: u32, down: bool, x: u32) -> Moves {
+    pub(super) fn moves(self, round: u32, down: bool, x: u32) -> Moves {
         let mut out = Moves::new();
         // Downwards all is the mirror image.
         let x = if down { self.side - 1 - x } else { x };
         let to = Moving { ring: self, down, out: &mut out };
-        match levels {
+        match self.levels {
             0 => to.hop(round + 1),
             _ if round == 0 => to.first(x),
-            _ if round + 1 == self.rounds(levels) => to.last(x),
+            _ if round + 1 == self.rounds() => to.last(x),
             1 => to.between_pairs(x, round),
             _ => to.between_fours(x, round),
         }
@@ -290,8 +290,8 @@ impl Moving<'_> {
             (1 | 3, _) => {}
             (2, 1) => self.quads(2, most, [QUADS, EXTRA], false),
             (0, 1) => self.quads(1, 1, [QUADS, crossed(1)], true),
-            (2, _) if round + 2 == self.ring.rounds(2) => self.quads(1, 1, [QUADS; 2], true),
-            (0, _) if round + 2 == self.ring.rounds(2) => {
+            (2, _) if round + 2 == self.ring.rounds() => self.quads(1, 1, [QUADS; 2], true),
+            (0, _) if round + 2 == self.ring.rounds() => {
                 self.quads(2, 2, [EXTRA, crossed(-1)], true);
                 self.quads(3, most, [EXTRA, QUADS], true);
             }

@@ -12,10 +12,6 @@ const HOP: Parameter = Parameter::number(
     "hop",
     "the most hops between leaders: 1 (no leaders), 2 or 4, on tori with two ports a dimension; 1 by default",
 );
-const LED: Parameter = Parameter::number(
-    "led",
-    "phases with hops of that many, the first ones; the others have half as many; all phases by default",
-);
 const PARTS: Parameter = Parameter::words(
     "parts",
     &[
@@ -29,7 +25,7 @@ static INFO: Info = Info::new(
     "every block hop by hop along rings and lines, in both directions of all dimensions at once",
     "after Liu et al. 2006, for any ports; leaders are our own",
 )
-.taking(&[HOP, LED, PARTS]);
+.taking(&[HOP, PARTS]);
 
 /// The longest sides with leaders: claims look at every step and several positions.
 const LONGEST_LED: u32 = 1 << 16;
@@ -57,12 +53,12 @@ fn cut(
     }
 }
 
-/// The rule of an exchange with leaders, and the number of its phases with the most hops between them.
+/// The rule of an exchange with leaders.
 fn leaders(
     request: &Request<'_>,
     values: &Values<'_>,
     (hop, n): (u32, u32),
-) -> Result<(Leaders, u32), NotApplicable> {
+) -> Result<Leaders, NotApplicable> {
     let grid = request.grid("a torus or mesh")?;
     let sides = || grid.radix().long_dimensions().map(|u| grid.sides()[u]);
     let ports = request.problem.ports;
@@ -85,9 +81,7 @@ fn leaders(
             _ => "at most 2, as no side is a multiple of 4 and at least 24".to_owned(),
         });
     }
-    let led = values.number(LED.name, 1, n.into())?.map_or(n, |led| led as u32);
-    let levels = (0..n).map(|phase| if phase < led { levels } else { levels - 1 });
-    Ok((Leaders::new(grid, levels.collect(), cut(request, values, (hop, n))?), led))
+    Ok(Leaders::new(grid, levels, cut(request, values, (hop, n))?))
 }
 
 impl Algorithm for NeighbourRings {
@@ -113,17 +107,11 @@ impl Algorithm for NeighbourRings {
         }
         let most = sides().map(Ring::levels_of).max().unwrap_or(0);
         for levels in 1..=most {
-            for led in (1..=n).rev() {
-                let hop = (HOP.name.to_owned(), (1u64 << levels).into());
-                let mut setting = Parameters::from([hop]);
-                if led < n {
-                    setting.insert(LED.name.to_owned(), u64::from(led).into());
-                }
-                if n == 2 && sides().any(|side| side % 2 > 0) {
-                    settings.push(setting.clone().into_iter().chain([bytes.clone()]).collect());
-                }
-                settings.push(setting);
+            let hop = (HOP.name.to_owned(), (1u64 << levels).into());
+            if n == 2 && sides().any(|side| side % 2 > 0) {
+                settings.push([hop.clone(), bytes.clone()].into());
             }
+            settings.push([hop].into());
         }
         Ok(settings)
     }
@@ -140,9 +128,6 @@ impl Algorithm for NeighbourRings {
         let n = grid.radix().long_dimensions().count() as u32;
         let unless_set = if hop > 1 && n > 2 { "bytes" } else { "blocks" };
         let mut solution = if hop == 1 {
-            if values.is_given(LED.name) {
-                return Err(values.refused(LED.name, "of use, as hop is 1"));
-            }
             let cut = cut(request, values, (hop, n))?;
             let rule = Rings::new(grid.clone(), request.problem.ports, cut).ok_or_else(|| {
                 request.requires("a torus or mesh of few sides, with at most 4096 tiles of offsets")
@@ -150,11 +135,9 @@ impl Algorithm for NeighbourRings {
             let claims = rule.claims(request.problem.block_bytes);
             Solution::new(request, values, rule, claims)
         } else {
-            let (rule, led) = leaders(request, values, (hop, n))?;
+            let rule = leaders(request, values, (hop, n))?;
             let claims = rule.claims(request.problem.block_bytes);
-            let solution = Solution::new(request, values, rule, claims);
-            let solution = solution.with(HOP.name, u64::from(hop));
-            if led < n { solution.with(LED.name, u64::from(led)) } else { solution }
+            Solution::new(request, values, rule, claims).with(HOP.name, u64::from(hop))
         };
         if !values.is_given(PARTS.name) || values.is(PARTS.name, unless_set) {
             solution = solution.without(PARTS.name);
