@@ -30,6 +30,7 @@ const REMOVED: &[Removed] = &[
     removed("coloured-rings", "landing", "distance", "landing=near"),
     removed("coloured-rings", "residual", "direct", "residual=axis"),
     removed("neighbour-rings", "led", "", "hop=2"),
+    removed("product", "split", "", "together=16"),
     removed("strided-rings", "folded", "", "fold=8"),
     removed("strided-rings", "last", "pairs", "last=all"),
     removed("strided-rings", "last", "relay", "last=all"),

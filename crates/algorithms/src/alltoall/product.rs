@@ -13,15 +13,11 @@
 //! exchange of the least V, and of these one with the fewest steps: on rings of 3 to 8 ranks 2, 3, 4,
 //! 5, 6 and 8 steps of single blocks, on the torus of 4x4 15.
 //!
-//! With `split` the even hops along some sides and the odd ones are in different factors, which are no
-//! lines then: see `product/split.rs`.
-//!
 //! # The layout
 //! A slot has a digit for each factor, a slot of the exchange there: before that exchange one that
 //! holds a block at its beginning, and afterwards one that holds a block at its end.
 
 mod along;
-mod split;
 
 use std::ops::Range;
 
@@ -59,7 +55,7 @@ static INFO: Info = Info::new(
     "dimension by dimension, an exchange of its own along each",
     "own construction of exchanges along one dimension",
 )
-.taking(&[ALONG, TOGETHER, split::SPLIT]);
+.taking(&[ALONG, TOGETHER]);
 
 pub(crate) struct ProductExchange;
 
@@ -338,7 +334,7 @@ impl Product {
         }
         let rule = Product::new(grid, factors)
             .ok_or_else(|| refused("exchanges of at most 2^40 slots and 2^32 - 1 steps in all"))?;
-        let solution = Solution::new(request, values, rule, claims).without(split::SPLIT.name);
+        let solution = Solution::new(request, values, rule, claims);
         Ok(match together {
             Some(together) => solution.with(TOGETHER.name, together),
             None => solution,
@@ -356,12 +352,7 @@ impl Algorithm for ProductExchange {
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let grid = request.grid("a torus or mesh of two sides")?;
         let sides = grid.sides();
-        let whole = check_sides(grid, "sides of at most 16", |u| sides[u] > LONGEST);
-        let word = |word: &str| Parameters::from([(split::SPLIT.name.to_owned(), word.into())]);
-        let split: Vec<_> = split::candidates(request, grid).into_iter().map(word).collect();
-        if whole.is_err() {
-            return if split.is_empty() { whole.map(|()| split) } else { Ok(split) };
-        }
+        check_sides(grid, "sides of at most 16", |u| sides[u] > LONGEST)?;
         let mut settings = vec![Parameters::new()];
         settings.extend(along::candidates(request, grid, 1));
         let joined = factors(grid, LONGEST).len();
@@ -372,21 +363,12 @@ impl Algorithm for ProductExchange {
                 .extend(named.into_iter().map(|own| own.into_iter().chain(most.clone()).collect()));
             settings.push(most);
         }
-        settings.extend(split);
         Ok(settings)
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let grid = request.grid("a torus or mesh of two sides")?;
-        let solution = match values.word(split::SPLIT.name) {
-            "none" => Product::solved(request, values, grid)?,
-            word if values.is_given(TOGETHER.name) => {
-                return Err(
-                    values.refused(TOGETHER.name, format!("for a product with split={word}"))
-                );
-            }
-            _ => split::solve(request, values, grid)?,
-        };
+        let solution = Product::solved(request, values, grid)?;
         let Some((name, own)) = values.algorithm(ALONG.name) else { return Ok(solution) };
         Ok(own.into_iter().fold(solution.with(ALONG.name, &*name), |solution, (key, value)| {
             solution.with(&format!("{}.{key}", ALONG.name), value)

@@ -42,13 +42,11 @@ pub(crate) struct Residues {
     pub(crate) modulus: u32,
 }
 
-/// Hops along a dimension; if `mirrored`, which is for half of a side, ranks of odd coordinates go
-/// the other way.
+/// Hops along a dimension.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hops {
     pub(crate) dimension: usize,
     pub(crate) hops: i64,
-    pub(crate) mirrored: bool,
 }
 
 /// The message of some ranks in a step.
@@ -88,11 +86,10 @@ impl Move {
         self.route.iter().fold(rank, shift)
     }
 
-    fn route_from(&self, rank: Rank, grid: &Grid) -> Route {
+    fn route(&self) -> Route {
         let mut route = Route::default();
-        for &Hops { dimension, hops, mirrored } in &self.route {
-            let reverse = mirrored && grid.radix().coordinate(rank, dimension) % 2 == 1;
-            route.push(dimension as u32, if reverse { -hops } else { hops });
+        for &Hops { dimension, hops } in &self.route {
+            route.push(dimension as u32, hops);
         }
         route
     }
@@ -180,7 +177,7 @@ impl Rule for OffsetMoves {
         for one in &self.steps[step as usize] {
             if one.is_made_by(rank, &self.grid) {
                 let to = one.shifted(rank, &self.grid, 1);
-                out.send(to, self.slots_of(one, false), one.route_from(rank, &self.grid));
+                out.send(to, self.slots_of(one, false), one.route());
             }
             let from = one.shifted(rank, &self.grid, -1);
             if one.is_made_by(from, &self.grid) {
@@ -207,9 +204,6 @@ impl Rule for OffsetMoves {
             for (period, &modulus) in periods.iter_mut().zip(&one.residues.moduli) {
                 *period = least_common_multiple(*period, modulus);
             }
-            for at in one.route.iter().filter(|at| at.mirrored) {
-                periods[at.dimension] = least_common_multiple(periods[at.dimension], 2);
-            }
         }
         RankClasses::translations(self.grid.radix().clone(), periods)
     }
@@ -231,7 +225,7 @@ pub(crate) fn read_table(text: &str) -> Vec<Vec<SmallVec<[Hops; 3]>>> {
         let Some((dimension, hops)) = dimension.parse().ok().zip(hops.parse().ok()) else {
             panic!("bug: `{word}` in a table");
         };
-        Hops { dimension, hops, mirrored: false }
+        Hops { dimension, hops }
     };
     let route = |word: &str| match word {
         "." => smallvec![],
