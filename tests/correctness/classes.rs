@@ -126,7 +126,7 @@ fn kinds_make_counting_less_work() {
     assert_eq!(schedule.rule().classes().count(), machine.ranks());
     assert_eq!(check_counting_work(&schedule, &machine), Ok(()));
     let counts = count(&schedule, &machine, None, MEMORY).unwrap();
-    assert_eq!((counts.steps, counts.messages), (1035, 1_067_440_196));
+    assert_eq!((counts.steps, counts.messages), (1026, 1_063_286_756));
 }
 
 #[test]

@@ -141,7 +141,6 @@ fn every_exchange_between_nodes_of_a_network_delivers_as_claimed() {
     ];
     let all = [
         "binary-exchange",
-        "bit-flips",
         "bruck",
         "bucket",
         "coloured-rings",

@@ -438,7 +438,10 @@ fn nothing_beats_the_choice_at_any_block_size() {
                 };
                 let best = times.iter().map(at).fold(f64::INFINITY, f64::min);
                 let problem = common::problem(&machine, Collective::AllToAll, block_bytes);
-                let selection = select(&machine, &problem);
+                let mut budget = Budget::default();
+                // Searches are among the settings.
+                budget.search = 1.0;
+                let selection = select_within(&machine, &problem, &budget);
                 let choice = selection.best().unwrap();
                 assert_eq!(selection.undecided(), [], "{text}");
                 let schedule =
