@@ -3,4 +3,3 @@
 pub(crate) mod colouring;
 pub(crate) mod direct_exchange;
 pub(crate) mod node_rounds;
-pub(crate) mod offset_moves;
