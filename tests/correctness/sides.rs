@@ -162,7 +162,12 @@ fn windows_of_four_sides_deliver() {
 }
 
 /// Machine, classes a line, landing, steps, blocks.
-const COLOURED_RINGS: [(&str, u64, &str, u64, u128); 21] = [
+const COLOURED_RINGS: [(&str, u64, &str, u64, u128); 26] = [
+    ("torus:5x5", 2, "distance", 8, 40),
+    ("torus:13x13", 2, "distance", 16, 598),
+    ("torus:65x65", 2, "distance", 48, 44_200),
+    ("torus:66x66", 2, "distance", 52, 46_200),
+    ("torus:9x30", 2, "distance", 27, 1587),
     ("torus:10x10", 1, "near", 12, 300),
     ("torus:13x13", 2, "near", 18, 783),
     ("torus:16x16", 2, "near", 16, 832),
@@ -208,15 +213,21 @@ fn coloured_rings_cost_as_documented() {
 
 #[test]
 fn tori_of_two_long_sides_come_near_the_bisection_whatever_their_residues() {
-    for (sides, least, most) in [(64..=96u32, 1.4, 60), (128..=160, 1.25, 100)] {
+    for (sides, least, most) in
+        [(64..=96u32, 1.4, 60), (64..=96, 1.3, 68), (128..=160, 1.25, 100), (128..=160, 1.17, 104)]
+    {
         let pairs = sides.clone().flat_map(|a| (a..=*sides.end()).map(move |b| (a, b)));
         pairs.collect::<Vec<_>>().into_par_iter().for_each(|(a, b)| {
             let machine: Machine = machine(&format!("torus:{a}x{b}")).unwrap();
             let problem = problem(&machine, Collective::AllToAll, 1);
             let bound = best_bounds(&problem, &machine, None).link_blocks;
-            let set = coloured_rings(2, "near");
-            let claims = claims(&machine, &problem, "coloured-rings", &set).unwrap();
-            assert!(claims.steps <= most && claims.bytes as f64 <= least * bound, "{a}x{b}");
+            let near = ["near", "distance"].into_iter().any(|landing| {
+                let set = coloured_rings(2, landing);
+                claims(&machine, &problem, "coloured-rings", &set).is_ok_and(|claims| {
+                    claims.steps <= most && claims.bytes as f64 <= least * bound
+                })
+            });
+            assert!(near, "{a}x{b}");
         });
     }
 }

@@ -27,7 +27,6 @@ const REMOVED: &[Removed] = &[
     removed("bit-flips", "", "", "tabled"),
     removed("uneven-rings", "", "", "coloured-rings"),
     removed("coloured-rings", "landing", "centred", "landing=windows"),
-    removed("coloured-rings", "landing", "distance", "landing=near"),
     removed("coloured-rings", "residual", "direct", "residual=axis"),
     removed("neighbour-rings", "led", "", "hop=2"),
     removed("product", "split", "", "together=16"),

@@ -33,8 +33,8 @@
 //! class a line: the paper's counts for two dimensions, and fewer for more. To our knowledge no
 //! one-port combining schedule for sides of every residue has been published.
 //!
-//! `docs/src/proofs.md` derives the other setting, aligned windows. On meshes of two sides any exchange
-//! serves inside them (`inside.rs`).
+//! `docs/src/proofs.md` derives the other settings, hops by distance and aligned windows. On meshes of two
+//! sides any exchange serves inside windows (`inside.rs`).
 //!
 //! # The layout
 //! A slot is a number in the mixed radix of one digit per dimension, that of the phase first; so
@@ -117,7 +117,13 @@ impl Rings {
                     (false, 1) => Directions::Once,
                     (false, _) => Directions::Both,
                 };
-                LineExchange::new(grid.sides()[u], colours, directions, landing)
+                let side = grid.sides()[u];
+                let by_distance = directions == Directions::Nearer && side % colours != 0;
+                let landing = match landing {
+                    Landing::Distance if !by_distance => Landing::Near,
+                    landing => landing,
+                };
+                LineExchange::new(side, colours, directions, landing)
             })
             .collect();
         let grid = grid.clone();

@@ -1,6 +1,7 @@
 //! One side of the grid: its colours, the rings that they form, where blocks land on them, and the
 //! residual exchange. Everything is relative to a position; the lines of a dimension are equal.
 
+mod distance;
 mod far_first;
 mod packing;
 mod pieces;
@@ -33,6 +34,8 @@ pub(super) enum Landing {
     Near,
     /// In the aligned window that holds their destination; the colours divide the side.
     Windows,
+    /// As many hops further as the distance of their destination says, the same from every rank.
+    Distance,
 }
 
 /// A range of digits.
@@ -74,6 +77,8 @@ pub(super) struct LineExchange {
     directions: Directions,
     /// Where blocks land.
     landing: Landing,
+    /// Up and down, the farthest destination by hops, where that is the same from every rank.
+    ends: [Vec<u32>; 2],
     /// Positions that differ by a multiple of it are equivalent.
     period: u32,
     /// By colour, where gaps change.
@@ -109,6 +114,7 @@ impl LineExchange {
             colours,
             directions,
             landing,
+            ends: Default::default(),
             period: if repeats { colours } else { side },
             places: Vec::new(),
             rounds: [[0; 2]; 2],
@@ -119,6 +125,9 @@ impl LineExchange {
             regions: [0; 2],
             residual_digits: 0,
         };
+        if landing == Landing::Distance {
+            line.ends = distance::ends(side, colours);
+        }
         line.places = (0..line.period).map(|x| line.place(x, colours)).collect();
         line.groups = Rows::with_room(line.period, colours + 1);
         let mut groups = Vec::new();
@@ -132,7 +141,7 @@ impl LineExchange {
         }
         line.regions = line.regions_needed();
         match landing {
-            Landing::Near => line.plan_residual(),
+            Landing::Near | Landing::Distance => line.plan_residual(),
             Landing::Windows => line.residual_digits = side.into(),
         }
         line
@@ -203,6 +212,10 @@ impl LineExchange {
 
     fn place(&self, x: u32, colours: u32) -> Place {
         let side = self.side();
+        if self.landing == Landing::Distance {
+            let window = Catch { below: self.ends[1][0], above: self.ends[0][0] };
+            return Place { up: window, down: window, own: window };
+        }
         if self.directions != Directions::Nearer || self.landing == Landing::Windows {
             // The last window includes the rest of the line.
             let last = side - x <= colours;
@@ -263,6 +276,9 @@ impl LineExchange {
     ) -> u64 {
         if self.directions == Directions::Once && direction == Direction::Down {
             return 0;
+        }
+        if self.landing == Landing::Distance {
+            return self.travelling_far(x, hops, direction, first);
         }
         let Some(stop) = self.along(x, direction.signed(hops)) else { return 0 };
         let place = &self.places[self.at(self.wrapped(stop))];
@@ -372,6 +388,9 @@ impl LineExchange {
         if self.directions == Directions::Both {
             return self.sent_far_first(x, round, direction);
         }
+        if self.landing == Landing::Distance {
+            return self.exchanged_far(x, round, direction, first);
+        }
         let none = Digits { first: 0, count: 0 };
         let behind = -direction.signed(round - 1);
         let Some(source) = self.along(x, behind).map(|source| self.wrapped(source)) else {
@@ -399,6 +418,9 @@ impl LineExchange {
         if self.directions == Directions::Both {
             return self.received_far_first(x, round, direction);
         }
+        if self.landing == Landing::Distance {
+            return self.exchanged_far(x, round, direction, first);
+        }
         let behind = -direction.signed(round);
         let count = self
             .along(x, behind)
@@ -413,6 +435,9 @@ impl LineExchange {
             let own = largest(&|x| self.places[self.at(x)].own.width());
             let up = largest(&|x| self.room_far_first(x, Direction::Up));
             return [own + up, largest(&|x| self.room_far_first(x, Direction::Down))];
+        }
+        if self.landing == Landing::Distance {
+            return self.regions_far();
         }
         // A rank keeps as much of every source, and a round moves on by a gap. Where no two gaps of
         // a ring differ by more than 1, one of the two is never less than the other, and what is

@@ -12,6 +12,8 @@ use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution
 
 /// The longest side whose positions all differ.
 const LONGEST: u32 = 1 << 16;
+/// The longest side of which every source is listed for every place where its blocks land.
+const LONGEST_LISTED: u32 = 1 << 8;
 /// The longest side at all.
 const LONGEST_REPEATED: u32 = 1 << 20;
 
@@ -29,12 +31,25 @@ fn rings(request: &Request<'_>, values: &Values<'_>, classes: u32) -> Result<Rin
         let repeats = grid.wrap()[u] && side % colours.max(1) == 0;
         side > if repeats { LONGEST_REPEATED } else { LONGEST }
     })?;
-    let (landing, residual) = if values.is("landing", "windows") {
-        (Landing::Windows, Residual::Windows(windows(grid, values, (long, classes))?))
-    } else {
-        (Landing::Near, Residual::Axis)
+    let (landing, residual) = match values.word("landing") {
+        "windows" => (Landing::Windows, Residual::Windows(windows(grid, values, (long, classes))?)),
+        "distance" => (by_distance(grid, colours)?, Residual::Axis),
+        _ => (Landing::Near, Residual::Axis),
     };
     Ok(Rings::new(grid, classes, landing, residual))
+}
+
+/// Blocks land by distance, where that differs from the nearest rank of a colour.
+fn by_distance(grid: &Grid, colours: u32) -> Result<Landing, NotApplicable> {
+    let sides = grid.sides();
+    let uneven = |u: usize| sides[u] > 1 && grid.wrap()[u] && sides[u] % colours != 0;
+    let rule = "a side that wraps and that the colours do not divide, for landing=distance";
+    let even = !(0..sides.len()).any(uneven);
+    check_sides(grid, rule, |_| even)?;
+    let rule = "sides of at most 256 where they wrap and the colours do not divide them, for \
+                landing=distance";
+    check_sides(grid, rule, |u| uneven(u) && sides[u] > LONGEST_LISTED)?;
+    Ok(Landing::Distance)
 }
 
 /// The digits of windows of as many positions as there are colours.
@@ -69,6 +84,7 @@ static INFO: Info = Info::new(
         "landing",
         &[
             ("near", "at the nearest rank of a colour"),
+            ("distance", "as many hops as the distance says; less volume on uneven sides that wrap"),
             ("windows", "aligned windows of 2n; fewer steps"),
         ],
     )
@@ -89,7 +105,7 @@ impl Algorithm for ColouredRings {
                 ("classes".to_owned(), classes.into()),
             ])
         };
-        let settings = [(1, "near"), (2, "near"), (2, "windows")];
+        let settings = [(1, "near"), (2, "near"), (1, "distance"), (2, "distance"), (2, "windows")];
         let inside = inside::candidates(request);
         Ok(settings.into_iter().map(setting).chain(inside).collect())
     }
@@ -102,7 +118,7 @@ impl Algorithm for ColouredRings {
         let rings = rings(request, values, classes as u32)?;
         let cost = rings.cost();
         let n = rings.dimensions() as u32;
-        let residual = if values.is("landing", "near") { n } else { 1 };
+        let residual = if values.is("landing", "windows") { 1 } else { n };
         let phases = if rings.rounds_a_phase() > 0 { n + residual } else { residual };
         let claims = Claims {
             hops: Some(cost.hops),

@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::residual::Group;
-use super::{Direction, Directions, LineExchange};
+use super::residual::Sources;
+use super::{Direction, Directions, Landing, LineExchange};
 
 /// Compact digits in arithmetic progression in the digits of a layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,8 +45,11 @@ impl LineExchange {
         let place = &self.places[self.at(x)];
         let ring = self.word.ring(self.colour(x));
         out.clear();
+        if self.landing == Landing::Distance {
+            return self.landed_far(x, first, out);
+        }
         for group in self.groups(x) {
-            let Group { from, to, .. } = *group;
+            let Sources::Behind { from, to } = group.sources else { continue };
             let offset = i64::from(group.offset);
             let own = (offset + i64::from(place.own.below)) as u64;
             push(out, Piece { compact: group.first, count: 1, digit: own, stride: 1 });

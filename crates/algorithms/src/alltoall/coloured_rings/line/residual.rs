@@ -10,16 +10,26 @@ use super::{Digits, Direction, Directions, Landing, LineExchange, Piece, Pieces,
 #[derive(Clone, Debug)]
 pub(in super::super) struct Group {
     pub(in super::super) offset: i32,
-    /// The sources j hops behind the position on its ring: j = 0 and `from <= j < to`.
-    pub(super) from: u32,
-    pub(super) to: u32,
+    pub(super) sources: Sources,
     /// The first compact digit.
     pub(in super::super) first: u64,
 }
 
+/// The sources of a group, numbered j = 0, 1, .. hops behind the position on its ring.
+#[derive(Clone, Debug)]
+pub(super) enum Sources {
+    /// j = 0 and `from <= j < to`.
+    Behind { from: u32, to: u32 },
+    /// These j.
+    Listed(Box<[u32]>),
+}
+
 impl Group {
     pub(in super::super) fn size(&self) -> u64 {
-        1 + u64::from(self.to - self.from)
+        match &self.sources {
+            Sources::Behind { from, to } => 1 + u64::from(to - from),
+            Sources::Listed(sources) => sources.len() as u64,
+        }
     }
 
     /// Its compact digits.
@@ -29,7 +39,11 @@ impl Group {
 
     /// The number j of the source at a place in the group.
     fn source(&self, place: u64) -> u32 {
-        if place == 0 { 0 } else { self.from + (place - 1) as u32 }
+        match &self.sources {
+            Sources::Behind { .. } if place == 0 => 0,
+            Sources::Behind { from, .. } => from + (place - 1) as u32,
+            Sources::Listed(sources) => sources[place as usize],
+        }
     }
 }
 
@@ -53,6 +67,9 @@ pub(in super::super) struct Exchange {
 impl LineExchange {
     /// Appends the groups after landing at x, by offset.
     pub(super) fn groups_at(&self, x: u32, out: &mut Vec<Group>) {
+        if self.landing == Landing::Distance {
+            return self.groups_far(x, out);
+        }
         let place = &self.places[self.at(x)];
         let ring = self.word.ring(self.colour(x));
         let mut first = 0;
@@ -68,7 +85,8 @@ impl LineExchange {
                 (true, false) => (1, below()),
                 _ => (below(), ring),
             };
-            let group = Group { offset: offset as i32, from, to, first };
+            let sources = Sources::Behind { from, to };
+            let group = Group { offset: offset as i32, sources, first };
             first += group.size();
             out.push(group);
         }
