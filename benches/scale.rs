@@ -146,7 +146,7 @@ fn least_load(c: &mut Criterion) {
             b.iter_batched(
                 || machine(text).expect("a machine"),
                 |machine| match machine.topology.shape() {
-                    Shape::Graph(graph) => graph.least_load(),
+                    Shape::Graph(graph) => topocoll::least_load(graph),
                     _ => panic!("a graph"),
                 },
                 BatchSize::PerIteration,

@@ -5,7 +5,7 @@ use microlp::{ComparisonOp, OptimizationDirection, Problem as Program};
 use proptest::prelude::*;
 use topocoll::{
     Collective, Graph, Machine, Method, PerClass, Rank, Shape, Topology, best_bounds, count,
-    machine, verify,
+    least_load, machine, verify,
 };
 
 /// Random machines are small enough for replay.
@@ -140,7 +140,7 @@ proptest! {
 }
 
 /// The least load of the busiest link, by a linear program over the flow of each source on each link.
-fn least_load(lattice: &Graph) -> f64 {
+fn exact_load(lattice: &Graph) -> f64 {
     let (ranks, dimensions) = (lattice.ranks(), lattice.link_classes().len());
     let mut program = Program::new(OptimizationDirection::Minimize);
     let most = program.add_var(1.0, (0.0, f64::INFINITY));
@@ -183,8 +183,7 @@ fn the_bound_of_a_twisted_torus_is_exact() {
         "twisted-torus:3+0x6",
     ] {
         let machine = machine(text).unwrap();
-        let (exact, found) =
-            (least_load(lattice(&machine)), lattice(&machine).least_load().blocks());
+        let (exact, found) = (exact_load(lattice(&machine)), least_load(lattice(&machine)));
         assert!((found - exact).abs() < 1e-6 * exact, "{text}: {found}, and {exact} exactly");
     }
 }
@@ -201,8 +200,7 @@ fn the_bound_of_a_machine_with_failures_is_exact() {
         "twisted-torus:2x4/0,0/1,1+1",
     ] {
         let machine = machine(text).unwrap();
-        let (exact, found) =
-            (least_load(lattice(&machine)), lattice(&machine).least_load().blocks());
+        let (exact, found) = (exact_load(lattice(&machine)), least_load(lattice(&machine)));
         assert!(found <= exact * (1.0 + 1e-9), "{text}: {found} is above {exact}");
         assert!(found >= exact * (1.0 - 1e-6), "{text}: {found} is below {exact}");
     }
@@ -210,7 +208,7 @@ fn the_bound_of_a_machine_with_failures_is_exact() {
 
 #[test]
 fn twisting_gains_on_slices_twice_as_long_as_wide() {
-    let bound = |text: &str| lattice(&machine(text).unwrap()).least_load().blocks();
+    let bound = |text: &str| least_load(lattice(&machine(text).unwrap()));
     for (twisted, plain, gain) in [
         ("twisted-torus:4x4x8", "twisted-torus:4+0x4+0x8", 1.745),
         ("twisted-torus:8x8x16", "twisted-torus:8+0x8+0x16", 1.722),
@@ -228,7 +226,7 @@ fn the_bound_on_time_combines_links_and_the_longest_route() {
     for text in ["twisted-torus:4x8", "mesh:4x4/1,1", "torus:4x4x4/0,0,0+0"] {
         let mut machine = named(text, 4);
         let problem = problem(&machine, Collective::AllToAll, 7);
-        let bound = lattice(&machine).least_load().blocks();
+        let bound = least_load(lattice(&machine));
         machine.timing.startup = PerClass::uniform(0.0);
         machine.timing.per_hop = PerClass::uniform(0.0);
         machine.timing.per_byte = PerClass::uniform(2.0);
@@ -243,7 +241,7 @@ fn the_bound_on_time_combines_links_and_the_longest_route() {
 
 #[test]
 fn a_cut_bounds_machines_too_large_for_the_link_search() {
-    let bound = |text: &str| lattice(&machine(text).unwrap()).least_load().blocks();
+    let bound = |text: &str| least_load(lattice(&machine(text).unwrap()));
     // Half of the other nodes, across the middle of the side that wraps, and of one that does not.
     assert!(bound("torus:32x32/0,0") >= 511.0 * 512.0 / 64.0);
     assert!(bound("mesh:32x32/0,0") >= 511.0 * 512.0 / 32.0);

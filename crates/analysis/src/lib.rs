@@ -44,15 +44,13 @@ mod replay;
 mod shift;
 mod symmetry;
 mod totals;
-mod tradeoff;
 mod verify;
 mod violation;
 mod written;
 
-pub use all_to_all_v::check_demand_work;
 pub use bounds::{
-    AsymptoticBound, BestBounds, LowerBound, Measure, asymptotic_bounds, best_bounds,
-    best_bounds_of_subset, bounds,
+    AsymptoticBound, BestBounds, LowerBound, Measure, TradeOff, asymptotic_bounds, best_bounds,
+    best_bounds_of_subset, bounds, check_demand_work, least_load,
 };
 pub use certificate::{check_certifiable, write_certificate};
 pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflicts};
@@ -62,7 +60,6 @@ pub use counts::{
 pub use error::{AnalysisError, check_memory, check_work};
 pub use progress::Progress;
 pub use totals::{LinkTotals, link_totals};
-pub use tradeoff::TradeOff;
 pub(crate) use verify::check_named;
 pub use verify::{Method, REPLAY_UP_TO, Verification, verify, verify_watched};
 pub use violation::Violation;

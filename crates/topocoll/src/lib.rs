@@ -90,8 +90,8 @@ pub use topocoll_analysis::{
     Counts, LinkTotals, LowerBound, Measure, Method, Progress, REPLAY_UP_TO, StepCount, Time,
     TradeOff, Verification, Violation, asymptotic_bounds, best_bounds, bounds, check_certifiable,
     check_counting_work, check_demand_work, check_memory, check_ranks, check_work, conflicts,
-    contention, count, count_steps, counting_work, formats, link_totals, verify, verify_watched,
-    write_certificate,
+    contention, count, count_steps, counting_work, formats, least_load, link_totals, verify,
+    verify_watched, write_certificate,
 };
 pub use topocoll_exec as exec;
 pub use topocoll_schedule::{
@@ -102,8 +102,8 @@ pub use topocoll_schedule::{
 };
 pub use topocoll_topology::{
     Barrier, Capacity, Clusters, Coordinates, ENDPOINT_PARAMETERS, Endpoint, EndpointParameter,
-    Failure, Fault, FullyConnected, Graph, Grid, INTER_NODE, INTRA_NODE, Injection, Lattice,
-    LeastLoad, Link, LinkId, LinkKind, ListedGraph, MAX_DIMENSIONS, Machine, MixedRadix, Order,
-    PerClass, Port, Ports, Rank, Route, Segment, Shape, Subset, TOPOLOGIES, Ties, Timing, Topology,
-    TopologyError, View, files, spec, text, units,
+    Failure, Fault, FullyConnected, Graph, Grid, INTER_NODE, INTRA_NODE, Injection, Lattice, Link,
+    LinkId, LinkKind, ListedGraph, MAX_DIMENSIONS, Machine, MixedRadix, Order, PerClass, Port,
+    Ports, Rank, Route, Segment, Shape, Subset, TOPOLOGIES, Ties, Timing, Topology, TopologyError,
+    View, files, spec, text, units,
 };

@@ -10,11 +10,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use crate::lattice::{self, Lattice};
-use crate::load::{Channel, Flows, Proof};
-use crate::{
-    LeastLoad, Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError,
-};
+use crate::lattice::Lattice;
+use crate::{Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError};
 
 pub(crate) use known::{Known, Plans};
 pub use links::{Capacity, LinkKind};
@@ -82,7 +79,7 @@ pub struct Graph {
     pub(crate) lattice: Option<Lattice>,
     /// The numbering of nodes whose translations keep all links, by port, and all routes.
     pub(crate) translations: Option<MixedRadix>,
-    pub(crate) least_load: Known<LeastLoad>,
+    pub(crate) least_load: Known<f64>,
     pub(crate) routed_load: Known<f64>,
     pub(crate) farthest: OnceLock<Option<u32>>,
     pub(crate) plans: Plans,
@@ -222,66 +219,26 @@ impl Graph {
         (0..self.nodes).map(out).min().unwrap_or(0)
     }
 
-    /// A lower bound on the load of the busiest link when every node sends a block to every other,
-    /// all links equal.
-    ///
-    /// Computed once, on first use, in bounded time.
-    #[must_use]
-    pub fn least_load(&self) -> LeastLoad {
-        self.least_load_of(&vec![(1, 1); self.links.kinds().len()], &[])
-    }
-
-    /// A lower bound on the load of the busiest link, in blocks for each unit of capacity, when
-    /// every rank sends a block to every other, over any routes. `capacities` are fractions by kind
-    /// of links, `ranks` those on each node, or none for one on each.
-    ///
-    /// Computed once, on first use, in bounded time.
-    ///
-    /// # Panics
-    /// Another number of kinds or nodes than there are.
-    #[must_use]
-    pub fn least_load_of(&self, capacities: &[(u32, u32)], ranks: &[u32]) -> LeastLoad {
-        self.least_load.of(capacities, ranks, || self.prove_least_load(capacities, ranks).load)
-    }
-
-    /// Lengths of all links, at most 2^24, that give [`least_load_of`](Self::least_load_of): some
-    /// link carries at least the sum of the distances of all blocks over the sum of all lengths
-    /// times capacities. Empty if no bound is known.
-    ///
-    /// Computed in bounded time, at each use.
-    ///
-    /// # Panics
-    /// As [`least_load_of`](Self::least_load_of).
-    #[must_use]
-    pub fn least_load_lengths(&self, capacities: &[(u32, u32)], ranks: &[u32]) -> Vec<u64> {
-        self.prove_least_load(capacities, ranks).lengths
-    }
-
-    fn prove_least_load(&self, capacities: &[(u32, u32)], ranks: &[u32]) -> Proof {
-        if self.lattice.is_some() && ranks.is_empty() && capacities.iter().all(|c| *c == (1, 1)) {
-            return lattice::least_load(self);
-        }
-        let capacity = |link| capacities[self.links.kind_number(link)];
-        let channels = |from| {
-            let links = self.links.leaving(from);
-            links.map(move |link| (from, self.links.to(link), capacity(link)))
-        };
-        let links: Vec<Channel> = (0..self.vertices())
-            .flat_map(channels)
-            .map(|(from, to, capacity)| Channel { from, to, capacity })
-            .collect();
-        let ranks = self.ranks_on_nodes(ranks);
-        Flows { vertices: self.vertices() as usize, ranks: &ranks, links: &links }.least_load()
+    /// A value that takes long to compute, for these capacities by kind of links and ranks on each
+    /// node: a bound on the load of the busiest link. Computed on first use.
+    pub fn least_load(
+        &self,
+        capacities: &[(u32, u32)],
+        ranks: &[u32],
+        compute: impl FnOnce() -> f64,
+    ) -> f64 {
+        self.least_load.of(capacities, ranks, compute)
     }
 
     /// The load of the busiest link, in blocks for each unit of capacity, when every rank sends a
     /// block straight to every other by the machine's routes; `None` if that would take long to
-    /// add up. Capacities and ranks are as for [`least_load_of`](Self::least_load_of).
+    /// add up. `capacities` are fractions by kind of links, `ranks` those on each node, or none for one
+    /// on each.
     ///
     /// Computed once, on first use.
     ///
     /// # Panics
-    /// As [`least_load_of`](Self::least_load_of).
+    /// Another number of kinds or nodes than there are.
     #[must_use]
     pub fn routed_load(&self, capacities: &[(u32, u32)], ranks: &[u32]) -> Option<f64> {
         /// The most links of all routes that are visited.

@@ -2,7 +2,6 @@
 
 mod fault;
 mod first_links;
-mod load;
 
 use std::sync::Arc;
 
@@ -12,7 +11,6 @@ use crate::{Grid, MAX_DIMENSIONS, MixedRadix, Rank, Topology, TopologyError};
 
 pub use fault::{Failure, Fault};
 use first_links::FirstLinks;
-pub(crate) use load::least_load;
 
 /// No node.
 const NONE: u32 = u32::MAX;
@@ -469,21 +467,5 @@ mod tests {
             "`torus:6/0+0/4+0`: not connected: 2 nodes 0 5 cannot reach the other 4 nodes; failed \
              between them: 0+0 4+0"
         );
-    }
-
-    #[test]
-    fn the_least_load_of_a_torus_is_that_of_its_bisection() {
-        let least = |text: &str| {
-            let machine = parse_short_form(text).unwrap();
-            let Shape::Graph(lattice) = machine.shape() else { panic!("a lattice") };
-            lattice.least_load()
-        };
-        let fraction = |text| (least(text).distances, least(text).lengths);
-        assert_eq!(fraction("twisted-torus:4+0x4+0x8"), (256, 2));
-        assert_eq!(fraction("twisted-torus:4x4x8"), (440, 6));
-        assert_eq!(fraction("twisted-torus:8x8x16"), (7136, 6));
-        assert!(least("torus:4x8/0,0+1").blocks() > 32.0);
-        // Cut at the middle of a side of 32 that does not wrap.
-        assert_eq!(fraction("mesh:32x32/0,0"), (511 * 512, 32));
     }
 }

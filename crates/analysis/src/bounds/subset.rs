@@ -9,7 +9,10 @@ use topocoll_schedule::{Collective, Problem};
 use topocoll_topology::{Clusters, FullyConnected, Grid, LinkId, Machine, PerClass, Rank};
 use topocoll_topology::{Shape, Subset};
 
-use super::{BestBounds, Cuts, best_bounds, loads, strongest};
+use super::best::{BestBounds, Cuts, strongest};
+use super::best_bounds;
+use super::lengths;
+use super::links::loads;
 
 /// The most numbers of links that are looked at one by one.
 const LINKS: u64 = 1 << 22;
@@ -59,8 +62,8 @@ fn cuts(problem: &Problem, machine: &Machine, subset: &Subset) -> Cuts {
     cuts.raise(around_nodes(problem, machine, &ranks));
     if problem.operation == Collective::AllToAll {
         let [link_blocks, seconds_per_byte] = loads(machine, |capacities| match network {
-            Shape::Grid(grid) => grid.least_load_of(capacities, &ranks).blocks(),
-            Shape::Graph(graph) => graph.least_load_of(capacities, &ranks).blocks(),
+            Shape::Grid(grid) => lengths::of_grid(grid, capacities, &ranks),
+            Shape::Graph(graph) => lengths::of_graph(graph, capacities, &ranks),
             Shape::Complete | Shape::Clustered(_) => 0.0,
         });
         cuts.raise(Cuts { link_blocks, seconds_per_byte });

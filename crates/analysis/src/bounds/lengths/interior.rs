@@ -12,7 +12,7 @@
 //! leaves a dense matrix for the lengths. Steps start at lengths of 1 and half the distances, so
 //! the dual is always feasible, and about ten steps reach seven digits.
 
-use super::Graph;
+use super::core::Core;
 
 /// The most multiplications of a step.
 const QUICK: usize = 250_000_000;
@@ -26,21 +26,21 @@ const CLOSE: f64 = 1e-8;
 /// The largest part of the way to the end of the feasible region in a step.
 const PART: f64 = 0.995;
 
-pub(super) fn is_quick(graph: &Graph) -> bool {
-    let (vertices, links) = (graph.ranks.len(), graph.links.len());
+pub(super) fn is_quick(core: &Core) -> bool {
+    let (vertices, links) = (core.ranks.len(), core.links.len());
     let product = |sizes: [usize; 3]| sizes.into_iter().fold(1, usize::saturating_mul);
     let source = (product([vertices; 3]) / 2).saturating_add(product([
         2 * links,
-        vertices + graph.classes,
+        vertices + core.classes,
         1,
     ]));
-    let all = product([graph.sources.len(), source, 1]);
-    all.saturating_add(product([graph.classes; 3]) / 2) <= QUICK
+    let all = product([core.sources.len(), source, 1]);
+    all.saturating_add(product([core.classes; 3]) / 2) <= QUICK
 }
 
 /// Looks at the lengths of classes after each step.
-pub(super) fn search(graph: &Graph, look: &mut dyn FnMut(&[f64])) {
-    let program = Program::new(graph);
+pub(super) fn search(core: &Core, look: &mut dyn FnMut(&[f64])) {
+    let program = Program::new(core);
     let mut at = program.start();
     for _ in 0..STEPS {
         look(&at.lengths);
@@ -66,7 +66,7 @@ pub(super) fn search(graph: &Graph, look: &mut dyn FnMut(&[f64])) {
 }
 
 struct Program<'a> {
-    graph: &'a Graph,
+    core: &'a Core,
     /// By class, the sum of capacities; of all classes, 1.
     capacities: Vec<f64>,
     /// By source and vertex, the blocks to it. Their sum, times hops, is 1.
@@ -125,28 +125,28 @@ impl Point {
 }
 
 impl<'a> Program<'a> {
-    fn new(graph: &'a Graph) -> Self {
-        let scale = graph.hops() as f64;
-        let vertices = 0..graph.ranks.len();
-        let blocks = graph
+    fn new(core: &'a Core) -> Self {
+        let scale = core.hops() as f64;
+        let vertices = 0..core.ranks.len();
+        let blocks = core
             .sources
             .iter()
-            .flat_map(|&source| vertices.clone().map(move |to| graph.demand(source, to) / scale));
-        Self { graph, capacities: graph.shares(), blocks: blocks.collect() }
+            .flat_map(|&source| vertices.clone().map(move |to| core.demand(source, to) / scale));
+        Self { core, capacities: core.shares(), blocks: blocks.collect() }
     }
 
     fn start(&self) -> Point {
-        let graph = self.graph;
-        let lengths = vec![1.0; graph.classes];
-        let all: f64 = graph.sources.iter().map(|&source| graph.sent(source)).sum();
-        let capacity = graph.capacity();
+        let core = self.core;
+        let lengths = vec![1.0; core.classes];
+        let all: f64 = core.sources.iter().map(|&source| core.sent(source)).sum();
+        let capacity = core.capacity();
         let (mut flows, mut slack, mut potentials) = (Vec::new(), Vec::new(), Vec::new());
-        for &source in &graph.sources {
-            let (_, hops) = graph.nearest(source);
-            let part = graph.sent(source) / all / capacity;
-            flows.extend(graph.links.iter().map(|link| part * link.capacity as f64));
+        for &source in &core.sources {
+            let (_, hops) = core.nearest(source);
+            let part = core.sent(source) / all / capacity;
+            flows.extend(core.links.iter().map(|link| part * link.capacity as f64));
             let rise = |from: usize, to: usize| (hops[to] as f64 - hops[from] as f64) / 2.0;
-            slack.extend(graph.links.iter().map(|link| 1.0 - rise(link.from, link.to)));
+            slack.extend(core.links.iter().map(|link| 1.0 - rise(link.from, link.to)));
             potentials.extend(hops.iter().map(|&hops| hops as f64 / 2.0));
         }
         // Twice the load of these flows.
@@ -172,23 +172,22 @@ struct Equations<'a> {
 
 impl<'a> Equations<'a> {
     fn new(program: &'a Program<'a>, at: &'a Point) -> Self {
-        let graph = program.graph;
-        let (vertices, links, classes) = (graph.ranks.len(), graph.links.len(), graph.classes);
+        let core = program.core;
+        let (vertices, links, classes) = (core.ranks.len(), core.links.len(), core.classes);
         let weights: Vec<f64> =
             at.flows.iter().zip(&at.slack).map(|(flow, slack)| flow / slack).collect();
-        let mut inverses = vec![0.0; graph.sources.len() * vertices * vertices];
+        let mut inverses = vec![0.0; core.sources.len() * vertices * vertices];
         let mut missing = program.blocks.clone();
         let mut matrix = vec![0.0; classes * classes];
         for k in 0..classes {
             matrix[k * classes + k] = at.spare[k] / at.lengths[k];
         }
         let mut raised = vec![0.0; vertices * classes];
-        for (s, &source) in graph.sources.iter().enumerate() {
+        for (s, &source) in core.sources.iter().enumerate() {
             let weights = &weights[s * links..][..links];
             let inverse = &mut inverses[s * vertices * vertices..][..vertices * vertices];
             let missing = &mut missing[s * vertices..][..vertices];
-            for ((link, weight), flow) in
-                graph.links.iter().zip(weights).zip(&at.flows[s * links..])
+            for ((link, weight), flow) in core.links.iter().zip(weights).zip(&at.flows[s * links..])
             {
                 let (from, to) = (link.from, link.to);
                 inverse[from * vertices + from] += weight;
@@ -205,13 +204,13 @@ impl<'a> Equations<'a> {
             clear(inverse, vertices, source, 0.0);
             // Potentials by the length of each class, then flows by them.
             raised.fill(0.0);
-            for (link, weight) in graph.links.iter().zip(weights) {
+            for (link, weight) in core.links.iter().zip(weights) {
                 let (from, to) = (&inverse[link.from * vertices..], &inverse[link.to * vertices..]);
                 for (v, (from, to)) in from.iter().zip(to).enumerate().take(vertices) {
                     raised[v * classes + link.class] += weight * (to - from);
                 }
             }
-            for (link, weight) in graph.links.iter().zip(weights) {
+            for (link, weight) in core.links.iter().zip(weights) {
                 let (from, to) = (&raised[link.from * classes..], &raised[link.to * classes..]);
                 let row = &mut matrix[link.class * classes..][..classes];
                 for (entry, (from, to)) in row.iter_mut().zip(from.iter().zip(to)) {
@@ -226,8 +225,8 @@ impl<'a> Equations<'a> {
 
     /// The step that changes the products by these amounts, to first order.
     fn solve(&self, product: impl Fn(usize) -> f64, spare_product: impl Fn(usize) -> f64) -> Point {
-        let (graph, at) = (self.program.graph, self.at);
-        let (vertices, links) = (graph.ranks.len(), graph.links.len());
+        let (core, at) = (self.program.core, self.at);
+        let (vertices, links) = (core.ranks.len(), core.links.len());
         let mut flows: Vec<f64> = (0..at.flows.len()).map(|i| product(i) / at.slack[i]).collect();
         let mut free: Vec<f64> =
             (0..at.spare.len()).map(|k| spare_product(k) / at.lengths[k]).collect();
@@ -236,7 +235,7 @@ impl<'a> Equations<'a> {
         for (s, potentials) in potentials.chunks_mut(vertices).enumerate() {
             self.pass(potentials, &flows[s * links..][..links]);
             self.settle(s, potentials);
-            for (i, link) in graph.links.iter().enumerate() {
+            for (i, link) in core.links.iter().enumerate() {
                 let rise = potentials[link.to] - potentials[link.from];
                 free[link.class] += flows[s * links + i] + self.weights[s * links + i] * rise;
             }
@@ -250,14 +249,14 @@ impl<'a> Equations<'a> {
         let mut more = vec![0.0; vertices];
         for (s, potentials) in potentials.chunks_mut(vertices).enumerate() {
             let weights = &self.weights[s * links..][..links];
-            for ((longer, link), weight) in longer.iter_mut().zip(&graph.links).zip(weights) {
+            for ((longer, link), weight) in longer.iter_mut().zip(&core.links).zip(weights) {
                 *longer = -weight * lengths[link.class];
             }
             more.fill(0.0);
             self.pass(&mut more, &longer);
             self.settle(s, &mut more);
             add(potentials, &more, 1.0);
-            for (i, link) in graph.links.iter().enumerate() {
+            for (i, link) in core.links.iter().enumerate() {
                 let rise = potentials[link.to] - potentials[link.from];
                 slack[s * links + i] = lengths[link.class] - rise;
                 flows[s * links + i] -= weights[i] * slack[s * links + i];
@@ -271,7 +270,7 @@ impl<'a> Equations<'a> {
 
     /// Takes what flows bring from what is missing.
     fn pass(&self, missing: &mut [f64], flows: &[f64]) {
-        for (link, flow) in self.program.graph.links.iter().zip(flows) {
+        for (link, flow) in self.program.core.links.iter().zip(flows) {
             missing[link.to] -= flow;
             missing[link.from] += flow;
         }

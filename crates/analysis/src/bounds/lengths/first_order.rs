@@ -8,7 +8,7 @@
 //! (Applegate et al. 2021). The last lengths give a bound, and so does their mean since an earlier
 //! look.
 
-use super::Graph;
+use super::core::Core;
 
 /// The most changes of a flow: about a second.
 const WORK: usize = 200_000_000;
@@ -23,12 +23,12 @@ const FIRST: usize = 16;
 /// The first size of flows for lengths around 1.
 const SIZE: f64 = 0.3;
 
-pub(super) fn is_useful(graph: &Graph) -> bool {
-    changes(graph) >= FEWEST
+pub(super) fn is_useful(core: &Core) -> bool {
+    changes(core) >= FEWEST
 }
 
-fn changes(graph: &Graph) -> usize {
-    (WORK / (graph.sources.len() * graph.links.len())).min(MOST)
+fn changes(core: &Core) -> usize {
+    (WORK / (core.sources.len() * core.links.len())).min(MOST)
 }
 
 /// A link, in few bytes.
@@ -41,15 +41,15 @@ struct Narrow {
 }
 
 /// Looks at lengths of classes now and then.
-pub(super) fn search(graph: &Graph, look: &mut dyn FnMut(&[f64])) {
-    let (vertices, links) = (graph.ranks.len(), graph.links.len());
-    let scale = graph.hops() as f64;
-    let shares = graph.shares();
-    let narrow = graph.links.iter().map(|link| Narrow {
+pub(super) fn search(core: &Core, look: &mut dyn FnMut(&[f64])) {
+    let (vertices, links) = (core.ranks.len(), core.links.len());
+    let scale = core.hops() as f64;
+    let shares = core.shares();
+    let narrow = core.links.iter().map(|link| Narrow {
         from: link.from as u32,
         to: link.to as u32,
         class: link.class as u32,
-        share: link.capacity as f64 / graph.capacity(),
+        share: link.capacity as f64 / core.capacity(),
     });
     let narrow: Vec<Narrow> = narrow.collect();
     // By vertex, the shares of the links that meet there.
@@ -58,26 +58,26 @@ pub(super) fn search(graph: &Graph, look: &mut dyn FnMut(&[f64])) {
         met[link.from as usize] += link.share;
         met[link.to as usize] += link.share;
     }
-    let sent: Vec<f64> = graph.sources.iter().map(|&source| graph.sent(source)).collect();
+    let sent: Vec<f64> = core.sources.iter().map(|&source| core.sent(source)).collect();
     let all: f64 = sent.iter().sum();
 
     // Flows on routes of the fewest links, their lengths, and potentials that fit both.
-    let mut lengths = vec![1.0; graph.classes];
-    let mut flows = vec![0.0; graph.sources.len() * links];
-    let mut potentials = Vec::with_capacity(graph.sources.len() * vertices);
-    for (&source, flows) in graph.sources.iter().zip(flows.chunks_mut(links)) {
-        let hops = graph.spread(source, flows);
+    let mut lengths = vec![1.0; core.classes];
+    let mut flows = vec![0.0; core.sources.len() * links];
+    let mut potentials = Vec::with_capacity(core.sources.len() * vertices);
+    for (&source, flows) in core.sources.iter().zip(flows.chunks_mut(links)) {
+        let hops = core.spread(source, flows);
         flows.iter_mut().for_each(|flow| *flow /= scale);
         potentials.extend(hops.iter().map(|&hops| hops as f64));
     }
 
     let mut size = SIZE;
     let (mut flows_moved, mut lengths_moved) = (0.0, 0.0);
-    let (mut carried, mut brought) = (vec![0.0; graph.classes], vec![0.0; vertices]);
-    let (mut sum, mut since, mut next) = (vec![0.0; graph.classes], 0, FIRST);
-    for change in 1..=changes(graph) {
+    let (mut carried, mut brought) = (vec![0.0; core.classes], vec![0.0; vertices]);
+    let (mut sum, mut since, mut next) = (vec![0.0; core.classes], 0, FIRST);
+    for change in 1..=changes(core) {
         carried.fill(0.0);
-        for (s, &source) in graph.sources.iter().enumerate() {
+        for (s, &source) in core.sources.iter().enumerate() {
             let part = sent[s] / all;
             let unit = size * part;
             let potentials = &mut potentials[s * vertices..][..vertices];
@@ -98,7 +98,7 @@ pub(super) fn search(graph: &Graph, look: &mut dyn FnMut(&[f64])) {
             flows_moved += moved / part;
             for (v, potential) in potentials.iter_mut().enumerate() {
                 if v != source {
-                    let missing = graph.demand(source, v) / scale - brought[v];
+                    let missing = core.demand(source, v) / scale - brought[v];
                     let more = missing / (unit * met[v]);
                     *potential += more;
                     lengths_moved += more * more * met[v] * part;
@@ -111,7 +111,7 @@ pub(super) fn search(graph: &Graph, look: &mut dyn FnMut(&[f64])) {
         normalize(&mut lengths, &shares);
         sum.iter_mut().zip(&lengths).for_each(|(sum, length)| *sum += length);
         since += 1;
-        if change == next || change == changes(graph) {
+        if change == next || change == changes(core) {
             look(&lengths);
             look(&sum);
             next += next / 2;

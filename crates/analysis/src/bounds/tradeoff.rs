@@ -14,7 +14,7 @@
 
 use topocoll_schedule::{Collective, Problem};
 
-use crate::{LowerBound, Measure};
+use super::{LowerBound, Measure};
 
 /// The trade-off of steps and volume of an all-to-all of equal blocks, for schedules that exceed no
 /// ports.
@@ -26,7 +26,7 @@ pub struct TradeOff {
 
 impl TradeOff {
     /// The trade-off of a problem; `None` of an all-gather, of which nothing is known.
-    pub(crate) fn of(problem: &Problem) -> Option<Self> {
+    pub(super) fn of(problem: &Problem) -> Option<Self> {
         let Problem { operation, ranks, ports, .. } = *problem;
         (operation == Collective::AllToAll)
             .then_some(Self { ranks: ranks.into(), ports: ports.into() })
@@ -72,14 +72,14 @@ impl TradeOff {
     }
 
     /// The number of steps from which the volume is the least of all.
-    pub(crate) fn last(&self) -> u64 {
+    pub(super) fn last(&self) -> u64 {
         (self.ranks - 1).div_ceil(self.ports)
     }
 }
 
 /// A lower bound on `at(steps, volume(steps))` from `first` to `last` steps, where `at` grows with
 /// both, and `volume` does not grow: the least value, or a little less if many values are near it.
-pub(crate) fn least(
+pub(super) fn least(
     (first, last): (u64, u64),
     volume: impl Fn(u64) -> f64,
     at: impl Fn(u64, f64) -> f64,

@@ -1,4 +1,4 @@
-//! The bound on the load of the busiest link of a lattice, as [`load`](crate::load) explains it.
+//! The bound on the load of the busiest link of a lattice, as [`lengths`](super) explains it.
 //!
 //! Where translations keep all links, all links of a dimension may have one length: the mean over
 //! translations is no worse. Kelley's cutting planes find these few lengths exactly. The shortest
@@ -10,10 +10,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Lattice, NONE};
-use crate::graph::Graph;
-use crate::load::{Channel, Flows, LeastLoad, Proof};
-use crate::{LinkId, MixedRadix, Rank, Topology as _};
+use topocoll_topology::{Graph, Lattice, LinkId, MixedRadix, Rank, Topology as _};
+
+use super::{Channel, Flows, LeastLoad, Proof};
+
+/// No node.
+const NONE: u32 = u32::MAX;
 
 /// The most cutting planes.
 const PLANES: usize = 100;
@@ -21,7 +23,7 @@ const PLANES: usize = 100;
 /// Lengths are multiples of 1 over at most this.
 const FRACTIONS: u64 = 1 << 16;
 
-pub(crate) fn least_load(graph: &Graph) -> Proof {
+pub(super) fn least_load(graph: &Graph) -> Proof {
     let lattice = graph.lattice().expect("bug: the load of another graph");
     if !lattice.is_whole() {
         return by_links(graph, lattice);
@@ -36,7 +38,7 @@ fn by_links(graph: &Graph, lattice: &Lattice) -> Proof {
     let leaving =
         |from| graph.leaving(from).map(move |(_, to)| Channel { from, to, capacity: (1, 1) });
     let links: Vec<Channel> = (0..graph.vertices()).flat_map(leaving).collect();
-    let ranks = vec![1; graph.nodes as usize];
+    let ranks = vec![1; graph.ranks() as usize];
     let mut best = Proof::NONE;
     for (cut, inside) in cuts(graph, lattice) {
         let leaves = |link: &Channel| inside(link.from) && !inside(link.to);
@@ -53,20 +55,20 @@ fn cuts<'g>(
     graph: &'g Graph,
     lattice: &'g Lattice,
 ) -> impl Iterator<Item = (LeastLoad, impl Fn(u32) -> bool + 'g)> + 'g {
-    let sides = lattice.radix.sides().iter().enumerate();
+    let sides = lattice.radix().sides().iter().enumerate();
     let parts = sides.flat_map(|(u, &side)| (0..side).map(move |place| (u, side, place)));
     parts.map(move |(u, side, place)| {
-        let (first, length) = if lattice.wrap[u] { (place, side / 2) } else { (0, place) };
+        let (first, length) = if lattice.wrap()[u] { (place, side / 2) } else { (0, place) };
         let inside = move |node: u32| {
-            let at = lattice.radix.coordinate(lattice.place(Rank(node)), u);
+            let at = lattice.radix().coordinate(lattice.place(Rank(node)), u);
             (at + side - first) % side < length
         };
         let (mut members, mut links) = (0, 0);
-        for node in (0..graph.nodes).filter(|&node| inside(node)) {
+        for node in (0..graph.ranks()).filter(|&node| inside(node)) {
             members += 1;
             links += graph.leaving(node).filter(|(_, to)| !inside(*to)).count() as u128;
         }
-        let distances = members * (u128::from(graph.nodes) - members);
+        let distances = members * (u128::from(graph.ranks()) - members);
         (LeastLoad { distances, lengths: links }, inside)
     })
 }
@@ -82,12 +84,12 @@ impl<'a> Places<'a> {
     fn of(graph: &'a Graph) -> Self {
         let lattice = graph.lattice().expect("bug: the load of another graph");
         let outgoing = |node: u32| {
-            (0..lattice.radix.dimensions()).flat_map(move |u| [1, -1].map(|way| (node, u, way)))
+            (0..lattice.radix().dimensions()).flat_map(move |u| [1, -1].map(|way| (node, u, way)))
         };
-        let next = (0..graph.nodes).flat_map(outgoing).map(|(node, u, direction)| {
+        let next = (0..graph.ranks()).flat_map(outgoing).map(|(node, u, direction)| {
             graph.neighbour(Rank(node), u, direction).map_or(NONE, |to| to.0)
         });
-        Self { radix: &lattice.radix, next: next.collect() }
+        Self { radix: lattice.radix(), next: next.collect() }
     }
 
     fn per_rank(&self) -> usize {
@@ -283,6 +285,8 @@ fn fractions(weights: &[f64]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use topocoll_topology::{Shape, spec::parse_short_form};
+
     use super::*;
 
     #[test]
@@ -316,5 +320,21 @@ mod tests {
         }
         // A shift by one has the longest period.
         assert!(turns_around(&MixedRadix::twisted(&[2, 128], &[1, 0]).unwrap()).is_none());
+    }
+
+    #[test]
+    fn the_least_load_of_a_torus_is_that_of_its_bisection() {
+        let least = |text: &str| {
+            let machine = parse_short_form(text).unwrap();
+            let Shape::Graph(lattice) = machine.shape() else { panic!("a lattice") };
+            least_load(lattice).load
+        };
+        let fraction = |text| (least(text).distances, least(text).lengths);
+        assert_eq!(fraction("twisted-torus:4+0x4+0x8"), (256, 2));
+        assert_eq!(fraction("twisted-torus:4x4x8"), (440, 6));
+        assert_eq!(fraction("twisted-torus:8x8x16"), (7136, 6));
+        assert!(least("torus:4x8/0,0+1").blocks() > 32.0);
+        // Cut at the middle of a side of 32 that does not wrap.
+        assert_eq!(fraction("mesh:32x32/0,0"), (511 * 512, 32));
     }
 }

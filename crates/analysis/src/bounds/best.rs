@@ -1,0 +1,106 @@
+//! The strongest bounds together.
+
+use topocoll_schedule::Problem;
+use topocoll_topology::{Machine, Shape};
+
+use super::crossing::{bisection, least_links, node_ports};
+use super::links::{distances, gathered};
+use super::tradeoff::{TradeOff, least};
+use super::{Measure, bounds};
+
+/// The strongest bounds that hold for every schedule.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct BestBounds {
+    /// Steps, C1.
+    pub steps: u64,
+    /// Volume, C2: the sum over steps of the largest message, in blocks.
+    pub blocks: f64,
+    /// Charged volume: the sum over steps of the largest message or link load, in blocks.
+    pub link_blocks: f64,
+    /// Seconds by the steps model.
+    pub seconds: f64,
+    /// The trade-off of steps and volume; `None` where none is known: of an all-gather or a demand
+    /// matrix.
+    pub trade_off: Option<TradeOff>,
+}
+
+impl BestBounds {
+    /// The least charged volume, in blocks, of a schedule of at most this number of steps that
+    /// exceeds no ports; `None` where no trade-off is known, or if no such schedule exists.
+    #[must_use]
+    pub fn link_blocks_in(&self, steps: u64) -> Option<f64> {
+        Some(self.trade_off?.blocks(steps)?.max(self.link_blocks))
+    }
+}
+
+/// Loads of links that are known beside the bounds of a machine.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Cuts {
+    /// In blocks over the capacity of a link's class.
+    pub(super) link_blocks: f64,
+    /// In seconds for each byte of a block.
+    pub(super) seconds_per_byte: f64,
+}
+
+/// The strongest of [`bounds`] and these loads.
+pub(super) fn strongest(problem: &Problem, machine: &Machine, cuts: Cuts) -> BestBounds {
+    let all = bounds(problem, machine);
+    let unconditional = |measure: Measure| {
+        all.iter().filter(move |bound| bound.measure == measure && bound.condition.is_empty())
+    };
+    let most = |measure| unconditional(measure).map(|bound| bound.value).fold(0.0, f64::max);
+    let steps = most(Measure::Steps) as u64;
+    let blocks = most(Measure::Blocks);
+    let link_blocks = most(Measure::LinkBlocks).max(blocks).max(cuts.link_blocks);
+
+    let timing = &machine.timing;
+    let block_bytes = problem.block_bytes as f64;
+    let injected = f64::from(problem.ranks - 1) / f64::from(problem.ports);
+    let fastest = machine.least_per_byte();
+    let mut volume = block_bytes * (injected * fastest).max(cuts.seconds_per_byte);
+    let mut propagation = 0.0;
+    let first = machine.first_class();
+    let through = node_ports(problem, machine).into_iter().chain(least_links(problem, machine));
+    let through = through.fold(0.0, f64::max);
+    volume = volume.max(through * block_bytes * machine.least_per_byte_between());
+    match machine.topology.network() {
+        Shape::Complete | Shape::Clustered(_) => {}
+        Shape::Grid(grid) => {
+            for u in 0..grid.sides().len() {
+                let blocks = bisection(problem, machine, u).unwrap_or(0.0);
+                volume = volume.max(blocks * block_bytes * timing.per_byte.of(first + u));
+                propagation += f64::from(grid.diameter_along(u)) * timing.per_hop.of(first + u);
+            }
+        }
+        Shape::Graph(graph) => {
+            let least = distances(problem, machine).or_else(|| gathered(problem, machine));
+            if let Some([_, seconds_per_byte]) = least {
+                volume = volume.max(seconds_per_byte * block_bytes);
+            }
+            let latencies = machine.topology.link_kinds().iter().map(|kind| {
+                kind.latency.unwrap_or_else(|| timing.per_hop.of(first + kind.class as usize))
+            });
+            let shortest = latencies.fold(f64::INFINITY, f64::min);
+            propagation = f64::from(graph.farthest().unwrap_or(0)) * shortest.min(f64::MAX);
+        }
+    }
+    volume = volume.max(most(Measure::Seconds));
+    let barrier = timing.barrier.seconds(problem.ranks);
+    let at = |steps: u64, volume: f64| {
+        steps as f64 * timing.startup.least()
+            + volume
+            + propagation
+            + barrier * steps.saturating_sub(1) as f64
+    };
+    let trade_off = TradeOff::of(problem);
+    let seconds = match trade_off {
+        Some(of) => {
+            let blocks = |steps| of.blocks(steps).expect("bug: fewer steps than any schedule");
+            let volume = |steps| volume.max(blocks(steps) * block_bytes * fastest);
+            least((steps, of.last().max(steps)), volume, at)
+        }
+        None => at(steps, volume),
+    };
+    BestBounds { steps, blocks, link_blocks, seconds, trade_off }
+}
