@@ -51,7 +51,10 @@ impl Request {
         if let Some(demand) = &self.demand {
             exchange = exchange.demand(demand)?;
         }
-        work(&exchange.catalogue(&catalogue).budget(budget))
+        if !self.own.is_empty() {
+            exchange = exchange.catalogue(&catalogue);
+        }
+        work(&exchange.budget(budget))
     }
 }
 

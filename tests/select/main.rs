@@ -4,6 +4,7 @@
 mod calibrate;
 mod equal;
 mod free_running;
+mod planner;
 mod ports;
 mod ranking;
 mod simulated;

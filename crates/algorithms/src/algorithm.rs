@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use topocoll_schedule::{Collective, Demand, Origin, Parameters, Problem, Rule, Schedule, Setting};
 use topocoll_topology::{Clusters, Grid, Shape, Ties, Topology, View};
 
-use crate::{Claims, NotApplicable, Parameter, Values};
+use crate::{Claims, NotApplicable, Parameter, Planner, Values};
 
 /// A generator of schedules. Those of this crate are in the standard
 /// [`Catalogue`](crate::Catalogue), to which callers add their own.
@@ -127,13 +127,21 @@ pub struct Request<'r> {
     pub topology: &'r dyn Topology,
     /// The sizes of all blocks.
     pub demand: Option<&'r Demand>,
+    /// What gives inner exchanges, and keeps the results of searches.
+    pub planner: &'r Planner,
 }
 
 impl<'r> Request<'r> {
-    /// A request for blocks of equal sizes.
+    /// A request for blocks of equal sizes, by the [standard planner](Planner::standard).
     #[must_use]
     pub fn new(problem: &Problem, topology: &'r dyn Topology) -> Self {
-        Self { problem: *problem, topology, demand: None }
+        Self { problem: *problem, topology, demand: None, planner: Planner::standard() }
+    }
+
+    /// The same by another planner.
+    #[must_use]
+    pub fn with(self, planner: &'r Planner) -> Self {
+        Self { planner, ..self }
     }
 
     /// The same, for blocks of these sizes.

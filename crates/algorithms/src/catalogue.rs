@@ -50,6 +50,12 @@ impl Catalogue {
         })
     }
 
+    /// Whether an algorithm of this name is the caller's.
+    #[must_use]
+    pub fn is_own(&self, name: &str) -> bool {
+        self.own.iter().any(|own| own.info().name == name)
+    }
+
     /// The parameter of an algorithm that `key` sets. If another parameter names an algorithm in
     /// `setting`, `name.key` sets one of that algorithm's.
     #[must_use]

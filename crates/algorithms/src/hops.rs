@@ -47,7 +47,8 @@ pub(crate) fn network<'r>(request: &Request<'r>) -> Result<Links<'r>, NotApplica
     let graph = match topology.shape() {
         Shape::Graph(graph) => fits.map(|()| Links::OfGraph(graph))?,
         Shape::Grid(grid) => {
-            fits.map(|()| Links::OfGrid(grid.graph().expect("bug: too many nodes")))?
+            let graph = || Graph::of_grid(grid, &[]).expect("bug: too many nodes");
+            fits.map(|()| Links::OfGrid(request.kept("links", graph)))?
         }
         _ => return Err(request.requires("a grid or a graph")),
     };

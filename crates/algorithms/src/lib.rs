@@ -35,6 +35,7 @@ mod hops;
 mod layout;
 mod lifted;
 mod parameters;
+mod planner;
 mod removed;
 
 pub use algorithm::{
@@ -44,6 +45,7 @@ pub use catalogue::Catalogue;
 pub use claims::{ByLinks, Claims, StepsOf};
 pub use error::NotApplicable;
 pub use parameters::{Domain, Parameter, Values};
+pub use planner::Planner;
 
 /// Every algorithm, in the order in which lists show them.
 const ALGORITHMS: &[&dyn Algorithm] = &[

@@ -27,8 +27,8 @@
 use std::ops::ControlFlow;
 
 use topocoll_schedule::{
-    Axis, Block, Collective, MAX_BLOCK_BYTES, Parameters, Part, Problem, RankClasses, Rule,
-    Schedule, Slot, SlotSet, Step, Strided,
+    Axis, Block, Collective, MAX_BLOCK_BYTES, Parameters, Part, RankClasses, Rule, Schedule, Slot,
+    SlotSet, Step, Strided,
 };
 use topocoll_topology::{Clusters, Coordinates, MixedRadix, Rank, Route, Topology};
 
@@ -36,8 +36,7 @@ use crate::front::front;
 use crate::layout::node_rows::Row;
 use crate::layout::tree::{digits, passed};
 use crate::{
-    Algorithm, ByLinks, Catalogue, Claims, NotApplicable, Parameter, Request, Solution, StepsOf,
-    Values,
+    Algorithm, ByLinks, Claims, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
 };
 
 /// The parameter that names the exchange between nodes.
@@ -99,16 +98,12 @@ impl<'r> Between<'r> {
 
     /// Solves the exchange between nodes with blocks of `blocks` blocks.
     fn solve(&self, blocks: u64, ports: u32) -> Result<Solution, NotApplicable> {
-        let network = &**self.clusters.network();
-        let bytes = self.request.bytes(blocks);
-        if bytes > MAX_BLOCK_BYTES.into() {
+        let part = self.request.part(&**self.clusters.network(), ports, self.request.bytes(blocks));
+        let part = part.ok_or_else(|| {
             let rule = "for blocks of two nodes of more than 2^40 bytes";
-            return Err(self.values.refused(BETWEEN.name, rule));
-        }
-        let operation = self.request.problem.operation;
-        let problem = Problem::new(operation, network.ranks(), ports, bytes as u64)
-            .expect("bug: an invalid problem between nodes");
-        let solution = self.values.solve_named(BETWEEN.name, &Request::new(&problem, network))?;
+            self.values.refused(BETWEEN.name, rule)
+        })?;
+        let solution = self.values.solve_named(BETWEEN.name, &part)?;
         Ok(solution.expect("bug: an exchange between nodes without a name"))
     }
 
@@ -219,14 +214,9 @@ pub(crate) fn candidates(request: &Request<'_>) -> Vec<Parameters> {
     if clusters.by_node().is_none() || size == 1 || network.ranks() == 1 || !better {
         return Vec::new();
     }
-    let bytes = request.bytes(size).min(MAX_BLOCK_BYTES.into()) as u64;
-    let Ok(problem) = Problem::new(operation, network.ranks(), ports, bytes) else {
-        return Vec::new();
-    };
-    let inner = Request::new(&problem, &**network);
-    let catalogue = Catalogue::standard();
-    let fit = catalogue.iter().filter(|one| !one.info().by_demand);
-    let named = fit.flat_map(|algorithm| {
+    let bytes = request.bytes(size).min(MAX_BLOCK_BYTES.into());
+    let Some(inner) = request.part(&**network, ports, bytes) else { return Vec::new() };
+    let named = inner.inner().flat_map(|algorithm| {
         settings(&inner, algorithm)
             .into_iter()
             .map(|own| BETWEEN.naming(&algorithm.info().name, &own))

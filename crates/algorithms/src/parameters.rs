@@ -2,7 +2,7 @@ use std::fmt;
 
 use topocoll_schedule::{Parameters, Setting};
 
-use crate::{Catalogue, Info, NotApplicable, Request, Solution, removed};
+use crate::{Info, NotApplicable, Request, Solution, removed};
 
 /// A parameter of an algorithm, for help, checks and the origin of schedules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -194,15 +194,14 @@ impl<'v> Values<'v> {
             named: named.clone(),
             reason: Box::new(reason),
         };
-        let catalogue = Catalogue::standard();
-        let algorithm = catalogue.find(&named).map_err(refused)?;
+        let algorithm = part.planner.catalogue().find(&named).map_err(refused)?;
         if algorithm.info().by_demand {
             return Err(self.refused(parameter, "an algorithm for blocks of equal sizes"));
         }
         if algorithm.info().name == self.info.name {
             return Err(self.refused(parameter, "another algorithm"));
         }
-        part.solve(algorithm, &own).map(Some).map_err(refused)
+        part.solve_inner(algorithm, &own).map(Some).map_err(refused)
     }
 
     /// The error of a parameter that is set without another one, given as `KEY=VALUE`.

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use topocoll_algorithms::{Algorithm, Catalogue, Info, NotApplicable, Request, Solution};
+use topocoll_algorithms::{Algorithm, Catalogue, Info, NotApplicable, Planner, Request, Solution};
 use topocoll_analysis::contention::Sync;
 use topocoll_analysis::{
     AnalysisError, BestBounds, Counts, Method, Progress, Verification, best_bounds,
@@ -70,7 +71,7 @@ pub struct Exchange<'m> {
     /// The ranks that take part, and the machine that they form.
     subset: Option<(Subset, Machine)>,
     demand: Option<&'m Demand>,
-    catalogue: Cow<'m, Catalogue>,
+    planner: Arc<Planner>,
     sync: Sync,
     budget: Budget<'m>,
 }
@@ -87,7 +88,7 @@ impl<'m> Exchange<'m> {
             problem: *problem,
             subset: None,
             demand: None,
-            catalogue: Cow::Owned(Catalogue::standard()),
+            planner: Arc::clone(Planner::standard()),
             sync: Sync::Free,
             budget: Budget::default(),
         })
@@ -160,10 +161,10 @@ impl<'m> Exchange<'m> {
         }
     }
 
-    /// The same with algorithms of the caller's choice.
+    /// The same with algorithms of the caller's choice, and a new planner for them.
     #[must_use]
-    pub fn catalogue(mut self, catalogue: &'m Catalogue) -> Self {
-        self.catalogue = Cow::Borrowed(catalogue);
+    pub fn catalogue(mut self, catalogue: &Catalogue) -> Self {
+        self.planner = Arc::new(Planner::new(catalogue.clone()));
         self
     }
 
@@ -208,11 +209,16 @@ impl<'m> Exchange<'m> {
 
     /// The algorithm called `name`.
     pub(crate) fn find(&self, name: &str) -> Result<&dyn Algorithm, NotApplicable> {
-        self.catalogue.find(name)
+        self.planner.catalogue().find(name)
     }
 
     pub(crate) fn algorithms(&self) -> impl Iterator<Item = &dyn Algorithm> {
-        self.catalogue.iter()
+        self.planner.catalogue().iter()
+    }
+
+    /// Whether an algorithm of this name is the caller's.
+    pub(crate) fn is_own(&self, name: &str) -> bool {
+        self.planner.catalogue().is_own(name)
     }
 
     pub(crate) fn limits(&self) -> &Budget<'m> {
@@ -229,7 +235,7 @@ impl<'m> Exchange<'m> {
 
     /// The request to algorithms.
     pub(crate) fn request(&self) -> Request<'_> {
-        Request::new(&self.problem, &*self.machine().topology).of(self.demand)
+        Request::new(&self.problem, &*self.machine().topology).of(self.demand).with(&self.planner)
     }
 
     /// The solution of an algorithm. Parameters that are chosen by cost, and are not given, depend

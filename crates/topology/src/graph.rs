@@ -8,12 +8,13 @@ mod table;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lattice::Lattice;
 use crate::{Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError};
 
-pub(crate) use known::{Known, Plans};
+pub(crate) use known::Known;
 pub use links::{Capacity, LinkKind};
 pub(crate) use links::{Links, ListedLinks};
 pub use listed::ListedGraph;
@@ -82,7 +83,7 @@ pub struct Graph {
     pub(crate) least_load: Known<f64>,
     pub(crate) routed_load: Known<f64>,
     pub(crate) farthest: OnceLock<Option<u32>>,
-    pub(crate) plans: Plans,
+    pub(crate) number: u64,
 }
 
 impl Graph {
@@ -105,6 +106,7 @@ impl Graph {
         links: Links,
         routes: Box<dyn Routes>,
     ) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Self {
             form,
             nodes,
@@ -117,7 +119,7 @@ impl Graph {
             least_load: Known::default(),
             routed_load: Known::default(),
             farthest: OnceLock::new(),
-            plans: Plans::default(),
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         }
     }
 
@@ -270,14 +272,10 @@ impl Graph {
         }))
     }
 
-    /// What an algorithm has planned for this graph, by its type and what else it depends on;
-    /// computed on first use. Some are kept.
-    pub fn plan<V: Send + Sync + 'static>(
-        &self,
-        key: &[u32],
-        compute: impl FnOnce() -> V,
-    ) -> Arc<V> {
-        self.plans.of(key, compute)
+    /// A number that no other graph of this process has.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     fn ranks_on_nodes(&self, ranks: &[u32]) -> Vec<u32> {

@@ -3,11 +3,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::Plans;
 use crate::spec::number;
 use crate::{
-    Coordinates, Graph, Link, LinkId, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment, Shape,
-    Topology, TopologyError,
+    Coordinates, Link, LinkId, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment, Shape, Topology,
+    TopologyError,
 };
 
 /// The direction of routes between nodes at exactly half a ring.
@@ -32,7 +31,6 @@ pub struct Grid {
     radix: MixedRadix,
     wrap: Vec<bool>,
     ties: Ties,
-    plans: Plans,
 }
 
 impl Grid {
@@ -46,7 +44,7 @@ impl Grid {
     pub fn new(sides: &[u32], wrap: &[bool]) -> Result<Self, TopologyError> {
         assert_eq!(sides.len(), wrap.len(), "one wrap flag per side");
         let radix = MixedRadix::new(sides)?;
-        Ok(Self { radix, wrap: wrap.to_vec(), ties: Ties::Up, plans: Plans::default() })
+        Ok(Self { radix, wrap: wrap.to_vec(), ties: Ties::Up })
     }
 
     /// The grid of which all sides wrap.
@@ -98,24 +96,6 @@ impl Grid {
         &self.wrap
     }
 
-    /// What an algorithm has planned for the links of this grid, as [`Graph::plan`].
-    pub fn plan<V: Send + Sync + 'static>(
-        &self,
-        key: &[u32],
-        compute: impl FnOnce() -> V,
-    ) -> Arc<V> {
-        self.plans.of(key, compute)
-    }
-
-    /// Its nodes and links as a graph of up to 4,096 nodes, listed on first use.
-    ///
-    /// # Errors
-    /// More nodes.
-    pub fn graph(&self) -> Result<Arc<Graph>, TopologyError> {
-        let graph = self.plan(&[], || Graph::of_grid(self, &[]).map(Arc::new));
-        Result::clone(&graph)
-    }
-
     /// The grid that `ranks` form, if they are all ranks of a box in ascending order.
     pub(crate) fn boxed(&self, ranks: &[Rank]) -> Option<Self> {
         let (&first, &last) = (ranks.first()?, ranks.last()?);
@@ -130,7 +110,7 @@ impl Grid {
             && (0..).zip(ranks).all(|(i, &rank)| self.radix.rank(&at(i)) == rank);
         let wrap = radix.sides().iter().zip(self.sides()).zip(&self.wrap);
         let wrap = wrap.map(|((side, whole), wrap)| side == whole && *wrap).collect();
-        all.then_some(Self { radix, wrap, ties: self.ties, plans: Plans::default() })
+        all.then_some(Self { radix, wrap, ties: self.ties })
     }
 
     /// The most links between two ranks along `dimension`.

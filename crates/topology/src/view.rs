@@ -84,13 +84,11 @@ impl View {
         {
             return Err(format!("dimension {u} once among others, or twice if it is a ring of 4"));
         }
-        Self::of(topology, &machine, &ports, &axes, ties)
-            .ok_or_else(|| "at most 32 dimensions".to_owned())
+        Self::of(&machine, &ports, &axes, ties).ok_or_else(|| "at most 32 dimensions".to_owned())
     }
 
-    /// The view of these axes; kept with the machine, so that algorithms plan once for its grid.
+    /// The view of these axes.
     fn of(
-        topology: &dyn Topology,
         machine: &Grid,
         ports: &Option<Vec<u32>>,
         axes: &[Axis],
@@ -101,32 +99,15 @@ impl View {
             Axis::Half(..) => (2, false),
             Axis::Joined(..) => (4, true),
         };
-        let ties = ties.unwrap_or(machine.ties());
-        let compute = || {
-            let (sides, wrap): (Vec<_>, Vec<_>) = axes.iter().map(side).unzip();
-            let grid = Grid::new(&sides, &wrap).ok()?.with_ties(ties);
-            let names = axes.iter().map(|axis| match axis {
-                Axis::Whole(u) | Axis::Half(u, _) => u.to_string(),
-                Axis::Joined(u, v) => format!("{u}+{v}"),
-            });
-            let name = names.collect::<Vec<_>>().join(":");
-            let (axes, machine, ports) = (axes.to_vec(), machine.clone(), ports.clone());
-            Some(Self { grid, axes, name, machine, ports })
-        };
-        let number = |axis: &Axis| match *axis {
-            Axis::Whole(u) => [u, 0, 0],
-            Axis::Half(u, high) => [u, usize::from(high), 1],
-            Axis::Joined(u, v) => [u, v, 2],
-        };
-        let up = [ties, machine.ties()].map(|ties| usize::from(ties == Ties::Up));
-        let numbers = up.into_iter().chain(axes.iter().flat_map(number));
-        let key: Vec<u32> = numbers.map(|number| number as u32).collect();
-        let kept = match topology.shape() {
-            Shape::Grid(grid) => grid.plan(&key, compute),
-            Shape::Graph(graph) => graph.plan(&key, compute),
-            Shape::Complete | Shape::Clustered(_) => return None,
-        };
-        (*kept).clone()
+        let (sides, wrap): (Vec<_>, Vec<_>) = axes.iter().map(side).unzip();
+        let grid = Grid::new(&sides, &wrap).ok()?.with_ties(ties.unwrap_or(machine.ties()));
+        let names = axes.iter().map(|axis| match axis {
+            Axis::Whole(u) | Axis::Half(u, _) => u.to_string(),
+            Axis::Joined(u, v) => format!("{u}+{v}"),
+        });
+        let name = names.collect::<Vec<_>>().join(":");
+        let (axes, machine, ports) = (axes.to_vec(), machine.clone(), ports.clone());
+        Some(Self { grid, axes, name, machine, ports })
     }
 
     /// The same machine with all dimensions in their order, and these directions at half a ring.
@@ -193,7 +174,7 @@ impl View {
                         continue;
                     }
                     known.push(same);
-                    views.extend(Self::of(&*machine.topology, &grid, &ports, &axes, Some(ties)));
+                    views.extend(Self::of(&grid, &ports, &axes, Some(ties)));
                 }
                 if views.len() == MOST || !next_order(&mut axes, key) {
                     break;
@@ -372,10 +353,7 @@ fn next_order<K: Ord>(axes: &mut [Axis], key: impl Fn(&Axis) -> K) -> bool {
 /// 3 is a line of 2 or a ring of 3.
 fn as_grid(topology: &dyn Topology) -> Option<(Grid, Option<Vec<u32>>)> {
     match topology.shape() {
-        // Without its plans, which keep views.
-        Shape::Grid(grid) => {
-            Some((Grid::new(grid.sides(), grid.wrap()).ok()?.with_ties(grid.ties()), None))
-        }
+        Shape::Grid(grid) => Some((grid.clone(), None)),
         Shape::Graph(graph) => {
             let radix = connected_sides(graph)?;
             let wrap: Vec<bool> = radix.iter().map(|&side| side == 3).collect();

@@ -102,8 +102,8 @@ impl Algorithm for Gossip {
         let (graph, network) = network(request)?;
         let bound = network.bound();
         let target = values.number(TARGET.name, bound, u32::MAX.into())?.unwrap_or(bound);
-        let key = [request.problem.ports, target as u32];
-        let sent = graph.plan(&key, || sent(&network, target));
+        let of = format!("gossip {} {target}", request.problem.ports);
+        let sent = request.kept(of, || sent(&network, target));
         let of = (&*graph, network.ends());
         let solution = hops::solution(request, values, of, &sent, |rank| Block::of(Rank(rank)));
         Ok(solution.with(TARGET.name, target))

@@ -204,8 +204,8 @@ impl Index {
 
     /// The claims about the links of a torus or mesh with failures. In each step all of its links share the hops, and
     /// the messages to one offset meet on a link.
-    fn on_broken(&self, graph: &Graph, claims: Claims, block_bytes: u64) -> Claims {
-        let offsets = graph.plan(&[], || Offsets::new(graph, self.numbers.ranks()));
+    fn on_broken(&self, graph: &Graph, request: &Request<'_>, claims: Claims) -> Claims {
+        let offsets = request.kept("bruck offsets", || Offsets::new(graph, self.numbers.ranks()));
         let (links, mut floor) = (graph.links().into(), 0);
         for (digit, values) in self.steps() {
             let (mut carried, mut most) = (0u128, 0u128);
@@ -217,8 +217,7 @@ impl Index {
             }
             floor += carried.div_ceil(links).max(most);
         }
-        let bytes = floor * u128::from(block_bytes);
-        Claims { link_bytes_floor: claims.link_bytes_floor.max(bytes), ..claims }
+        Claims { link_bytes_floor: claims.link_bytes_floor.max(request.bytes(floor)), ..claims }
     }
 
     /// The rank at the offset of a slot, or against it.
@@ -391,7 +390,7 @@ impl Algorithm for Bruck {
             && graph.lattice().is_some_and(|lattice| !lattice.faults().is_empty())
             && ranks <= Offsets::MOST_RANKS
         {
-            claims = index.on_broken(graph, claims, request.problem.block_bytes);
+            claims = index.on_broken(graph, request, claims);
         }
         let solution = Solution::new(request, values, index, claims).with("radix", radix);
         Ok(if grid.is_some() { solution } else { solution.without(DIGITS.name) })

@@ -28,7 +28,7 @@ mod network;
 
 use std::sync::Arc;
 
-use topocoll_schedule::{Block, Parameters, Problem, Rule, Setting, Slot, Step};
+use topocoll_schedule::{Block, Parameters, Rule, Setting, Slot, Step};
 use topocoll_topology::{Rank, Shape};
 
 use self::ejection::improve;
@@ -46,7 +46,7 @@ const MOST_RANKS: u32 = 512;
 /// this less one, and mostly above 0.95.
 const EXPECTED: f64 = 0.85;
 
-/// The most hops of all messages of a plan that is kept with its graph: 16 MB.
+/// The most hops of all messages of a plan that is kept: 16 MB.
 const MOST_KEPT: usize = 1 << 22;
 
 /// Messages of all ranks in their steps.
@@ -80,7 +80,7 @@ fn first(network: &Network, link_messages: u32) -> Assignment {
 
 /// The same with one message on a link, which is also looked at before a search.
 fn first_of_one(request: &Request<'_>, network: &Network) -> Arc<Assignment> {
-    kept(request, Kept::FirstOfOne, fits(network), || first(network, 1))
+    kept(request, "first", fits(network), || first(network, 1))
 }
 
 /// The better of two orders, improved.
@@ -92,34 +92,17 @@ fn planned(request: &Request<'_>, network: &Network, link_messages: u32) -> Assi
     improve(network, link_messages, first)
 }
 
-/// What is computed for a request, kept with its graph or grid.
-#[derive(Clone, Copy)]
-enum Kept {
-    Network,
-    FirstOfOne,
-    Planned(u32),
-}
-
 /// The value, kept unless it is too large.
 fn kept<V: Send + Sync + 'static>(
     request: &Request<'_>,
-    what: Kept,
+    what: &str,
     fits: bool,
     compute: impl FnOnce() -> V,
 ) -> Arc<V> {
-    let (topology, Problem { ports, node_ports, .. }) = (request.topology, request.problem);
-    let what = match what {
-        Kept::Network => [0, 0],
-        Kept::FirstOfOne => [1, 0],
-        Kept::Planned(link_messages) => [2, link_messages],
-    };
-    let nodes = (0..topology.ranks()).map(|rank| topology.node_of(Rank(rank)));
-    let key: Vec<u32> = nodes.chain([ports, node_ports]).chain(what).collect();
-    match topology.network() {
-        Shape::Graph(graph) if fits => graph.plan(&key, compute),
-        Shape::Grid(grid) if fits => grid.plan(&key, compute),
-        _ => Arc::new(compute()),
+    if !fits {
+        return Arc::new(compute());
     }
+    request.kept(format!("link-matchings {what} {:?}", request.problem.both_ports()), compute)
 }
 
 struct Matchings {
@@ -275,7 +258,7 @@ fn network(request: &Request<'_>) -> Result<Arc<Network>, NotApplicable> {
         return Err(NotApplicable::Ranks { rule, ranks });
     }
     let new = || Network::new(topology, request.problem.both_ports()).map(Arc::new);
-    let network = Option::clone(&kept(request, Kept::Network, true, new));
+    let network = Option::clone(&kept(request, "network", true, new));
     network.ok_or_else(|| request.requires("a network of at most 67108864 links on all routes"))
 }
 
@@ -345,7 +328,8 @@ impl Algorithm for LinkMatchings {
             values.number(LINK_MESSAGES.name, 1, MOST_LINK_MESSAGES.into())?.unwrap_or(1);
         let link_messages = link_messages as u32;
         let plan = || Matchings::new(request, Arc::clone(&network), link_messages);
-        let matchings = kept(request, Kept::Planned(link_messages), fits(&network), plan);
+        let what = format!("of {link_messages}");
+        let matchings = kept(request, &what, fits(&network), plan);
         let (steps, hops) = (matchings.steps, u128::from(matchings.hops));
         let claims = Claims {
             hops: Some(hops),

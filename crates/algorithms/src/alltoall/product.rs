@@ -23,8 +23,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
-    Axis, Block, Collective, MAX_BLOCK_BYTES, Parameters, Problem, RankClasses, Rule, Schedule,
-    Slot, SlotSet, Step,
+    Axis, Block, Collective, Parameters, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
 };
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Topology};
 
@@ -264,21 +263,15 @@ fn factors(grid: &Grid, together: u32) -> Vec<Range<usize>> {
     factors
 }
 
-/// The lines of a factor, kept with the grid, so that they are planned for once.
+/// The lines of a factor.
 fn line(grid: &Grid, dimensions: &Range<usize>) -> Grid {
-    let compute = || {
-        let (sides, wrap) = (&grid.sides()[dimensions.clone()], &grid.wrap()[dimensions.clone()]);
-        Grid::new(sides, wrap).expect("bug: invalid sides")
-    };
-    (*grid.plan(&[dimensions.start as u32, dimensions.end as u32], compute)).clone()
+    let (sides, wrap) = (&grid.sides()[dimensions.clone()], &grid.wrap()[dimensions.clone()]);
+    Grid::new(sides, wrap).expect("bug: invalid sides")
 }
 
 /// The exchange on a line, of bundles of blocks; `None` if these are too large.
-fn problem(request: &Request<'_>, grid: &Grid, line: &Grid) -> Option<Problem> {
-    let bytes = request.bytes(grid.ranks() / line.ranks());
-    let bytes = u64::try_from(bytes).ok().filter(|bytes| *bytes <= MAX_BLOCK_BYTES)?;
-    let Problem { operation, ports, .. } = request.problem;
-    Problem::new(operation, line.ranks(), ports, bytes).ok()
+fn on_line<'l>(request: &Request<'l>, grid: &Grid, line: &'l Grid) -> Option<Request<'l>> {
+    request.part(line, request.problem.ports, request.bytes(grid.ranks() / line.ranks()))
 }
 
 impl Product {
@@ -306,27 +299,17 @@ impl Product {
             false => NotApplicable::Ranks { rule, ranks: request.problem.ranks },
         };
         let mut factors = Vec::new();
-        // Equal factors have equal exchanges.
-        let mut found: Option<(Grid, Solution)> = None;
         let mut claims = Claims { hops: Some(0), contention_free: true, ..Claims::new(0, 0) };
         for dimensions in parts {
             let line = line(grid, &dimensions);
-            let problem = problem(request, grid, &line)
+            let on_line = on_line(request, grid, &line)
                 .ok_or_else(|| refused("an exchange for bundles of at most 2^40 bytes"))?;
-            let line_request = Request::new(&problem, &line);
-            let equal = found
-                .take_if(|(grid, _)| grid.sides() == line.sides() && grid.wrap() == line.wrap());
-            let solution = match equal {
-                Some((_, solution)) => solution,
-                None => match values.solve_named(ALONG.name, &line_request)? {
-                    Some(solution) if fits(&solution) => solution,
-                    Some(_) => return Err(refused("an exchange of whole blocks")),
-                    None => along::least_volume(&line_request, &line, fits).ok_or_else(|| {
-                        refused("an exchange along each factor without contention")
-                    })?,
-                },
+            let solution = match values.solve_named(ALONG.name, &on_line)? {
+                Some(solution) if fits(&solution) => solution,
+                Some(_) => return Err(refused("an exchange of whole blocks")),
+                None => along::least_volume(&on_line, &line)
+                    .ok_or_else(|| refused("an exchange along each factor without contention"))?,
             };
-            found = Some((line.clone(), solution.clone()));
             claims = one_after_other(claims, solution.claims);
             let few = "an exchange of few enough classes of ranks to look at their layouts";
             let factor = Factor::new(dimensions, line, solution.schedule);

@@ -41,9 +41,7 @@ use super::coloured_rings::ColouredRings;
 use super::link_matchings::LinkMatchings;
 use super::neighbour_rings::NeighbourRings;
 use crate::front::front;
-use crate::{
-    Algorithm, Catalogue, Claims, Info, NotApplicable, Parameter, Request, Solution, Values,
-};
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct Repair;
 
@@ -134,7 +132,7 @@ struct Machines<'r> {
     request: Request<'r>,
     graph: &'r Graph,
     /// The machine without failures, if the schedule is for it.
-    whole: Option<Arc<dyn Topology>>,
+    whole: Option<Arc<Arc<dyn Topology>>>,
     /// By rank of the schedule, its node if it has not failed.
     nodes: Vec<Option<u32>>,
 }
@@ -152,7 +150,7 @@ impl<'r> Machines<'r> {
             let nodes = (0..ranks).map(Some).collect();
             return Ok(Self { request: *request, graph, whole: None, nodes });
         }
-        let whole = lattice.unbroken();
+        let whole = request.kept("whole machine", || lattice.unbroken());
         let mut nodes = vec![None; whole.ranks() as usize];
         for node in 0..ranks {
             nodes[lattice.place(Rank(node)).index()] = Some(node);
@@ -163,9 +161,9 @@ impl<'r> Machines<'r> {
     /// The request for the schedule that is repaired.
     fn origin(&self) -> Request<'_> {
         let Some(whole) = &self.whole else { return self.request };
-        let of = self.request.problem;
-        let problem = Problem::new(of.operation, whole.ranks(), of.ports, of.block_bytes);
-        Request::new(&problem.expect("bug: an invalid problem of the whole machine"), &**whole)
+        let part =
+            self.request.part(&***whole, self.request.problem.ports, self.request.bytes(1u32));
+        part.expect("bug: an invalid problem of the whole machine")
     }
 
     /// The repaired schedule, of `steps` steps or as many as suffice.
@@ -316,17 +314,18 @@ fn repairing(Origin { algorithm, parameters }: &Origin, on: &str) -> Parameters 
 /// Settings for schedules without link contention, each with its steps, on the Pareto front of all, and the
 /// default.
 fn settings(request: &Request<'_>) -> Vec<(u64, Parameters)> {
-    let catalogue = Catalogue::standard();
     let mut all = Vec::new();
     let ruled = |one: &&dyn Algorithm| request.search(*one, &Parameters::new()).is_none();
-    for algorithm in catalogue.iter().filter(|one| !one.info().by_demand).filter(ruled) {
+    for algorithm in request.inner().filter(ruled) {
         let free = request.solutions(algorithm).filter(|found| found.claims.contention_free);
         all.extend(free.map(|Solution { schedule, claims }| {
             (claims.steps, claims.bytes, repairing(&schedule.origin, "whole"))
         }));
     }
     let mut kept = front(all, MOST_PRICED);
-    if let Ok(Solution { schedule, claims }) = request.solve(&ColouredRings, &Parameters::new()) {
+    if let Ok(Solution { schedule, claims }) =
+        request.solve_inner(&ColouredRings, &Parameters::new())
+    {
         let default = (claims.steps, repairing(&schedule.origin, "whole"));
         if !kept.contains(&default) {
             kept.insert(0, default);
@@ -365,9 +364,14 @@ impl Algorithm for Repair {
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let machines = Machines::new(request, "whole")?;
         let ranks = request.problem.ranks;
-        let whole = if ranks > MOST_RANKED { Vec::new() } else { settings(&machines.origin()) };
+        let origin = machines.origin();
+        let of = |what: &str| format!("repair {what} {:?}", origin.problem);
+        let whole = match ranks {
+            0..=MOST_RANKED => (*origin.kept(of("free"), || settings(&origin))).clone(),
+            _ => Vec::new(),
+        };
         if ranks > MOST_TRIED {
-            let mut found = hop_by_hop(&machines.origin());
+            let mut found = (*origin.kept(of("by hop"), || hop_by_hop(&origin))).clone();
             // These are of neighbour-rings.
             let name = NeighbourRings.info().name.as_ref();
             let is_other = |setting: &Parameters| {
@@ -405,7 +409,7 @@ impl Algorithm for Repair {
         let part = machines.origin();
         let inner = match values.solve_named(OF.name, &part)? {
             Some(inner) => inner,
-            None => part.solve(&ColouredRings, &Parameters::new())?,
+            None => part.solve_inner(&ColouredRings, &Parameters::new())?,
         };
         // All that the paths depend on.
         let Origin { algorithm, parameters } = &inner.schedule.origin;
@@ -414,10 +418,11 @@ impl Algorithm for Repair {
             [] => (0, block_bytes),
             _ => (block_bytes, 1),
         };
-        let key = format!("{algorithm} {parameters:?} {on} {moves_all} {steps:?} {ports} {cut}");
-        let key: Vec<u32> = key.chars().map(u32::from).collect();
-        let repaired =
-            machines.graph.plan(&key, || machines.repair(&inner.schedule, steps, moves_all));
+        // The schedule of a caller's algorithm may depend on the size.
+        let own = request.planner.catalogue().is_own(algorithm).then_some(block_bytes);
+        let of =
+            format!("{algorithm} {parameters:?} {on} {moves_all} {steps:?} {ports} {cut} {own:?}");
+        let repaired = request.kept(of, || machines.repair(&inner.schedule, steps, moves_all));
         let repaired = match &*repaired {
             Ok(repaired) => repaired,
             Err(Unfit::Steps) if steps.is_none() => {

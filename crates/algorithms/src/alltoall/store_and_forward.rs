@@ -98,9 +98,8 @@ fn network<'r>(request: &Request<'r>) -> Result<Links<'r>, NotApplicable> {
     Ok(graph)
 }
 
-/// The routes, computed once for a graph.
-fn routes(graph: &Graph) -> Arc<Routes> {
-    graph.plan(&[], || Routes::new(graph))
+fn routes(request: &Request<'_>, graph: &Graph) -> Arc<Routes> {
+    request.kept("store-and-forward routes", || Routes::new(graph))
 }
 
 /// As many blocks on a link as end in few steps after the longest route.
@@ -116,7 +115,7 @@ impl Algorithm for StoreAndForward {
     /// From as few steps as the longest route has, to a small volume.
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let graph = network(request)?;
-        let routes = routes(&graph);
+        let routes = routes(request, &graph);
         let mut priced: Vec<u32> =
             [0, 1, 2, 4, 8, 16].iter().map(|&spare| most_blocks(&routes, spare)).collect();
         priced.dedup();
@@ -143,10 +142,10 @@ impl Algorithm for StoreAndForward {
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let graph = network(request)?;
-        let routes = routes(&graph);
+        let routes = routes(request, &graph);
         let given = values.number(LINK_BLOCKS.name, 1, u32::MAX.into())?;
         let most = given.map_or_else(|| most_blocks(&routes, 0), |most| most as u32);
-        let sent = graph.plan(&[most], || filled(&routes, most));
+        let sent = request.kept(format!("store-and-forward {most}"), || filled(&routes, most));
         let of = (&*graph, routes.ends());
         let solution = hops::solution(request, values, of, &sent, |block| routes.block(block));
         Ok(solution.with(LINK_BLOCKS.name, u64::from(most)))

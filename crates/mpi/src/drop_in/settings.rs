@@ -11,11 +11,8 @@
 //! An invalid variable produces one warning and is ignored.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
-use topocoll::{Catalogue, Collective, Machine, Sync};
-
-static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::standard);
+use topocoll::{Collective, Machine, Planner, Sync};
 
 /// The algorithm requested for an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -142,7 +139,8 @@ impl Settings {
                 Some(name) => (name, true),
                 None => (name, false),
             };
-            let info = CATALOGUE.find(name).map_err(|e| e.to_string())?.info();
+            let info =
+                Planner::standard().catalogue().find(name).map_err(|e| e.to_string())?.info();
             let performs = info.operation;
             match operation {
                 Some(asked) if asked != performs => {

@@ -33,8 +33,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
-    Axis, Block, Collective, MAX_BLOCK_BYTES, Parameters, Problem, RankClasses, Rule, Schedule,
-    Slot, SlotSet, Step,
+    Axis, Block, Collective, Parameters, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
 };
 use topocoll_topology::{Grid, Rank, Route, Topology};
 
@@ -346,13 +345,9 @@ pub(super) fn solve(
     });
     let inner = Grid::new(&[window; 2], &[false; 2]).expect("bug: invalid sides of a window");
     let bytes = request.bytes(radix.ranks() / inner.ranks());
-    if bytes > MAX_BLOCK_BYTES.into() {
-        return Err(refused("an exchange for bundles of at most 2^40 bytes"));
-    }
-    let Problem { operation, ports, .. } = request.problem;
-    let problem = Problem::new(operation, inner.ranks(), ports, bytes as u64)
-        .expect("bug: an invalid problem of a window");
-    let inside = values.solve_named(INSIDE.name, &Request::new(&problem, &inner))?;
+    let part = request.part(&inner, request.problem.ports, bytes);
+    let part = part.ok_or_else(|| refused("an exchange for bundles of at most 2^40 bytes"))?;
+    let inside = values.solve_named(INSIDE.name, &part)?;
     let inside = inside.expect("bug: no exchange inside windows");
     if !inside.schedule.rule().cuts().is_empty() {
         return Err(refused("an exchange of whole blocks"));

@@ -3,14 +3,16 @@
 use topocoll_schedule::{Parameters, Schedule, Step};
 use topocoll_topology::{Grid, Rank, Route, Topology};
 
-use super::{ALONG, INFO, factors, fits, line, problem};
+use super::{ALONG, INFO, factors, fits, line, on_line};
 use crate::{ALGORITHMS, Algorithm, Claims, NotApplicable, Request, Solution};
 
 /// The exchanges that are tried along a line, with their settings.
-fn tried(line: &Request<'_>) -> Vec<(&'static dyn Algorithm, Vec<Parameters>)> {
-    let known =
-        ALGORITHMS.iter().filter(|one| !one.info().by_demand && one.info().name != INFO.name);
-    let settings = |&one: &&'static dyn Algorithm| {
+fn tried<'a>(
+    line: &Request<'_>,
+    algorithms: impl Iterator<Item = &'a dyn Algorithm>,
+) -> Vec<(&'a dyn Algorithm, Vec<Parameters>)> {
+    let known = algorithms.filter(|one| !one.info().by_demand && one.info().name != INFO.name);
+    let settings = |one: &'a dyn Algorithm| {
         let settings = match line.search(one, &Parameters::new()) {
             Some(_) => vec![Parameters::new()],
             None => match line.candidates(one) {
@@ -29,29 +31,29 @@ fn cost(claims: &Claims) -> Option<(u128, u64, u128)> {
     contention_free.then_some((bytes, steps, copied_bytes.unwrap_or(u128::MAX)))
 }
 
-/// Of all exchanges along a line without contention that fit one of the least volume, and of these one
-/// with the fewest steps.
-pub(super) fn least_volume(
-    line: &Request<'_>,
-    grid: &Grid,
-    fits: impl Fn(&Solution) -> bool,
-) -> Option<Solution> {
-    let bound = line.bytes(least_blocks(grid, line.problem.ports));
-    let mut best: Option<((u128, u64, u128), Solution)> = None;
-    for (one, settings) in tried(line) {
-        let is_least = |((bytes, _, copied), _): &(_, _)| *bytes <= bound && *copied == 0;
-        // A search finds nothing better than the bound.
-        if line.search(one, &Parameters::new()).is_some() && best.as_ref().is_some_and(is_least) {
-            continue;
-        }
-        for solution in settings.iter().filter_map(|own| line.solve(one, own).ok()) {
-            let Some(cost) = cost(&solution.claims) else { continue };
-            if best.as_ref().is_none_or(|(least, _)| cost < *least) && fits(&solution) {
-                best = Some((cost, solution));
+/// Of the standard exchanges of whole blocks along a line without contention one of the least volume, and of
+/// these one with the fewest steps.
+pub(super) fn least_volume(line: &Request<'_>, grid: &Grid) -> Option<Solution> {
+    let search = || {
+        let bound = line.bytes(least_blocks(grid, line.problem.ports));
+        let mut best: Option<((u128, u64, u128), Solution)> = None;
+        for (one, settings) in tried(line, ALGORITHMS.iter().copied()) {
+            let is_least = |((bytes, _, copied), _): &(_, _)| *bytes <= bound && *copied == 0;
+            // A search finds nothing better than the bound.
+            if line.search(one, &Parameters::new()).is_some() && best.as_ref().is_some_and(is_least)
+            {
+                continue;
+            }
+            for solution in settings.iter().filter_map(|own| line.solve(one, own).ok()) {
+                let Some(cost) = cost(&solution.claims) else { continue };
+                if best.as_ref().is_none_or(|(least, _)| cost < *least) && fits(&solution) {
+                    best = Some((cost, solution));
+                }
             }
         }
-    }
-    best.map(|(_, solution)| solution)
+        best.map(|(_, solution)| solution)
+    };
+    Option::clone(&line.kept(format!("product {:?}", line.problem), search))
 }
 
 /// A bound on the blocks of an exchange along a line: those that a rank sends, and those that cross
@@ -161,13 +163,10 @@ pub(super) fn candidates(request: &Request<'_>, grid: &Grid, together: u32) -> V
             None => lines.push((line, 1)),
         }
     }
-    let problems = lines.iter().map(|(line, _)| problem(request, grid, line));
-    let Some(problems) = problems.collect::<Option<Vec<_>>>() else { return Vec::new() };
-    let requests: Vec<Request<'_>> = (problems.iter().zip(&lines))
-        .map(|(problem, (line, _))| Request::new(problem, line))
-        .collect();
+    let requests = lines.iter().map(|(line, _)| on_line(request, grid, line));
+    let Some(requests) = requests.collect::<Option<Vec<_>>>() else { return Vec::new() };
     let mut found: Vec<(Found, Parameters)> = Vec::new();
-    let tried: Vec<_> = requests.iter().map(tried).collect();
+    let tried: Vec<_> = requests.iter().map(|line| tried(line, line.inner())).collect();
     for (place, (one, _)) in tried[0].iter().enumerate() {
         let mut settings: Vec<_> = tried.iter().flat_map(|tried| tried[place].1.clone()).collect();
         settings.sort_unstable();
@@ -179,8 +178,7 @@ pub(super) fn candidates(request: &Request<'_>, grid: &Grid, together: u32) -> V
             found.extend(Found::new(solutions, &lines).map(|found| (found, named)));
         }
     }
-    let of_line =
-        |(request, (line, _)): (&Request<'_>, &(Grid, _))| least_volume(request, line, fits);
+    let of_line = |(on, (line, _)): (&Request<'_>, &(Grid, _))| least_volume(on, line);
     let default = Found::new(requests.iter().zip(&lines).map(of_line).collect(), &lines);
     let is_left = |place: usize| {
         let own = &found[place].0;

@@ -1,0 +1,200 @@
+//! The planner: the caller's algorithms, and what they have planned.
+
+use std::any::Any;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use topocoll_schedule::{Parameters, Problem};
+use topocoll_topology::{Grid, Shape, Topology};
+
+use crate::{Algorithm, Catalogue, NotApplicable, Request, Solution};
+
+/// The algorithms that may be inner exchanges of others, and the results of their searches: inner exchanges,
+/// matchings, routes and repairs are computed once for a machine. The latest used are kept.
+#[derive(Debug)]
+pub struct Planner {
+    catalogue: Catalogue,
+    kept: Mutex<Vec<(Key, Arc<dyn Any + Send + Sync>)>>,
+}
+
+/// A machine, and all else that a value depends on, with the name of what it is.
+type Key = (Identity, String);
+
+/// Equal only for equal machines.
+#[derive(PartialEq, Eq, Debug)]
+enum Identity {
+    Complete(u32),
+    Grid(Grid),
+    /// A graph's own number.
+    Graph(u64),
+    /// A network, and nodes as (first node, number of nodes, ranks on each).
+    Nodes(Box<Self>, Vec<(u32, u32, u32)>),
+}
+
+impl Identity {
+    fn of(topology: &dyn Topology) -> Self {
+        match topology.shape() {
+            Shape::Complete => Self::Complete(topology.ranks()),
+            Shape::Grid(grid) => Self::Grid(grid.clone()),
+            Shape::Graph(graph) => Self::Graph(graph.number()),
+            Shape::Clustered(clusters) => {
+                let network = Self::of(&**clusters.network());
+                Self::Nodes(Box::new(network), clusters.groups().collect())
+            }
+        }
+    }
+}
+
+impl Planner {
+    /// The most values that are kept.
+    const KEPT: usize = 64;
+
+    /// A planner with the algorithms of a catalogue.
+    #[must_use]
+    pub fn new(catalogue: Catalogue) -> Self {
+        Self { catalogue, kept: Mutex::default() }
+    }
+
+    /// The planner of the [standard catalogue](Catalogue::standard), one for all its users.
+    #[must_use]
+    pub fn standard() -> &'static Arc<Self> {
+        static STANDARD: LazyLock<Arc<Planner>> =
+            LazyLock::new(|| Arc::new(Planner::new(Catalogue::standard())));
+        &STANDARD
+    }
+
+    /// Its algorithms.
+    #[must_use]
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// The value of a key, and the latest used now; a new one unless there is one.
+    fn keep<V: Send + Sync + 'static>(&self, key: Key, new: Option<Arc<V>>) -> Result<Arc<V>, Key> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = kept.iter().position(|(known, value)| *known == key && value.is::<V>());
+        let (key, value) = match (place.map(|place| kept.remove(place)), new) {
+            (Some(known), _) => known,
+            (None, Some(new)) => (key, new as _),
+            (None, None) => return Err(key),
+        };
+        if kept.len() == Self::KEPT {
+            kept.remove(0);
+        }
+        kept.push((key, Arc::clone(&value)));
+        Ok(value.downcast().expect("bug: a value of another type"))
+    }
+}
+
+impl<'r> Request<'r> {
+    /// The value that `compute` gives for the machine and all that `of` names, computed once while it is kept.
+    /// Others may be computed at the same time.
+    pub fn kept<V: Send + Sync + 'static>(
+        &self,
+        of: impl Into<String>,
+        compute: impl FnOnce() -> V,
+    ) -> Arc<V> {
+        let key = (Identity::of(self.topology), of.into());
+        self.planner.keep(key, None).unwrap_or_else(|key| {
+            let new = Arc::new(compute());
+            self.planner.keep(key, Some(new)).expect("bug: nothing is kept")
+        })
+    }
+
+    /// The request for an inner exchange of blocks of `bytes`; `None` if these are too large.
+    #[must_use]
+    pub fn part<'p>(
+        &self,
+        topology: &'p dyn Topology,
+        ports: u32,
+        bytes: u128,
+    ) -> Option<Request<'p>>
+    where
+        'r: 'p,
+    {
+        let bytes = u64::try_from(bytes).ok()?;
+        let problem = Problem::new(self.problem.operation, topology.ranks(), ports, bytes).ok()?;
+        Some(Request { problem, topology, demand: None, planner: self.planner })
+    }
+
+    /// The algorithms that may be an inner exchange.
+    pub(crate) fn inner(&self) -> impl Iterator<Item = &'r dyn Algorithm> + use<'r> {
+        self.planner.catalogue.iter().filter(|algorithm| !algorithm.info().by_demand)
+    }
+
+    /// The solution of an inner exchange, solved once while it is kept.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    pub(crate) fn solve_inner(
+        &self,
+        algorithm: &dyn Algorithm,
+        own: &Parameters,
+    ) -> Result<Solution, NotApplicable> {
+        let of = format!("{} {own:?} {:?}", algorithm.info().name, self.problem);
+        Result::clone(&self.kept(of, || self.solve(algorithm, own)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use topocoll_schedule::Collective;
+    use topocoll_topology::{Ties, spec::parse_short_form};
+
+    use super::*;
+
+    fn request<'r>(planner: &'r Planner, topology: &'r dyn Topology) -> Request<'r> {
+        let problem = Problem::new(Collective::AllToAll, topology.ranks(), 1, 1).unwrap();
+        Request::new(&problem, topology).with(planner)
+    }
+
+    #[test]
+    fn different_machines_never_share_a_value() {
+        let planner = Planner::new(Catalogue::standard());
+        let forms = "full:16 torus:16 mesh:16 torus:4x4 torus:2x8 torus:8x2 mesh:4x4 torus:1x16 \
+                     torus:16x1 grid:4~x4 cluster:4*4 cluster:2*8 cluster:4,12 cluster:12,4 \
+                     torus:2x2*4 mesh:2x2*4 hypercube:4 hypercube:4 torus:4x4/0,0+1 torus:4x4/0,0+1 \
+                     fat-tree:4,2,2 torus:2x4/0,0+1*2 torus:2x4/0,0+1*2";
+        let mut machines: Vec<_> =
+            forms.split_whitespace().map(|form| parse_short_form(form).unwrap()).collect();
+        machines.push(Arc::new(Grid::torus(&[4, 4]).unwrap().with_ties(Ties::Balanced)));
+        let value = |machine: &dyn Topology, new| *request(&planner, machine).kept("", || new);
+        for (new, machine) in (0..).zip(&machines) {
+            assert_eq!(value(&**machine, new), new, "{}", machine.short_form());
+        }
+        for (old, machine) in (0..).zip(&machines) {
+            assert_eq!(value(&**machine, 99), old, "{}", machine.short_form());
+        }
+        assert_eq!(value(&*parse_short_form("torus:4x4").unwrap(), 99), 3);
+    }
+
+    #[test]
+    fn the_latest_used_values_are_kept() {
+        let (planner, grid) = (Planner::new(Catalogue::standard()), Grid::torus(&[4]).unwrap());
+        let request = request(&planner, &grid);
+        let ask = |of: usize, new: usize| *request.kept(of.to_string(), || new);
+        for new in 0..2 * Planner::KEPT {
+            assert_eq!([ask(new, new), ask(0, 99)], [new, 0]);
+            assert!(planner.kept.lock().unwrap().len() <= Planner::KEPT);
+        }
+        assert_eq!([ask(2 * Planner::KEPT - 1, 99), ask(1, 99)], [2 * Planner::KEPT - 1, 99]);
+    }
+
+    #[test]
+    fn threads_compute_at_the_same_time_and_get_one_value() {
+        let (planner, grid) = (Planner::new(Catalogue::standard()), Grid::torus(&[4]).unwrap());
+        let (request, both) = (request(&planner, &grid), Barrier::new(2));
+        let ask = |own: u32| {
+            request.kept("one", || {
+                both.wait();
+                *request.kept(own.to_string(), || own)
+            })
+        };
+        let found = std::thread::scope(|scope| {
+            let other = scope.spawn(|| ask(1));
+            [ask(2), other.join().unwrap()]
+        });
+        assert!(Arc::ptr_eq(&found[0], &found[1]));
+    }
+}
