@@ -17,9 +17,9 @@ mod search;
 pub(crate) mod views;
 
 use rayon::prelude::*;
-use topocoll_algorithms::{Algorithm, Catalogue, NotApplicable, Solution};
+use topocoll_algorithms::{Algorithm, NotApplicable, Solution};
 use topocoll_analysis::counting_work;
-use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Schedule};
+use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Schedule, Setting};
 use topocoll_topology::parallel;
 
 use candidate::{Candidate, Solved};
@@ -71,6 +71,8 @@ pub(crate) struct Pool<'x> {
     /// Algorithms that do not apply, and the reasons.
     pub(crate) rejected: Vec<Rejected>,
     candidates: Vec<Candidate>,
+    /// The schedules that were solved again at the latest size, with the places of their algorithms.
+    latest: Vec<(usize, Schedule)>,
     searches: Searches,
     /// Segments that may be counted for all block sizes.
     left: u128,
@@ -118,8 +120,9 @@ impl<'x> Pool<'x> {
         let left = reference.limits().work / PART_FOR_ALL_SIZES;
         let (asked_for, rejected, candidates) = (Vec::new(), Vec::new(), Vec::new());
         let searches = Searches::within(reference.limits().search);
+        let (latest, done) = (Vec::new(), 0);
         let mut pool =
-            Self { pricing, asked: asked_for, rejected, candidates, searches, left, done: 0 };
+            Self { pricing, asked: asked_for, rejected, candidates, latest, searches, left, done };
         for ((algorithm, given), solved) in every.into_iter().zip(solved) {
             let name = algorithm.info().name.clone();
             match solved {
@@ -189,7 +192,7 @@ impl<'x> Pool<'x> {
             open.sort_by(|a, b| a.0.total_cmp(&b.0));
             let machine = self.exchange().machine();
             let work_of = |place: usize| {
-                let schedule = self.candidates[place].schedule.as_ref();
+                let schedule = self.candidates[place].schedule.get();
                 schedule.map_or(u128::MAX, |schedule| counting_work(schedule, machine, None))
             };
             let next = open.iter().map(|&(_, place)| (place, work_of(place)));
@@ -200,7 +203,7 @@ impl<'x> Pool<'x> {
                 self.announce(open.iter().map(|&(_, place)| work_of(place)), self.left);
             }
             self.left -= work;
-            let schedule = self.candidates[place].schedule.clone().expect("bug: no schedule");
+            let schedule = self.candidates[place].schedule.get().expect("bug: no schedule").clone();
             match self.counted(&schedule, work, None) {
                 Some(exact) => self.candidates[place].price = exact,
                 None => self.left = 0,
@@ -209,14 +212,17 @@ impl<'x> Pool<'x> {
     }
 
     /// Marks all settings of an algorithm of which one splits blocks, because they may refuse some sizes, and
-    /// those of a caller's algorithms, whose schedules may depend on the size: they are solved again at each.
+    /// those of a caller's algorithms or with one as an inner exchange, whose schedules may depend on the size:
+    /// they are solved again at each.
     fn mark_solved_again(&mut self) {
-        let standard = Catalogue::standard();
-        let is_own = |asked: &Asked<'_>| standard.find(&asked.algorithm.info().name).is_err();
+        let exchange = self.exchange();
+        let is_own = |asked: &Asked<'_>| exchange.is_own(&asked.algorithm.info().name);
         let mut again: Vec<bool> = self.asked.iter().map(is_own).collect();
         self.candidates.iter().for_each(|candidate| again[candidate.asked] |= !candidate.whole);
-        for candidate in self.candidates.iter_mut().filter(|candidate| again[candidate.asked]) {
-            candidate.again = true;
+        for candidate in &mut self.candidates {
+            let is_own = |value: &_| matches!(value, Setting::Text(name) if exchange.is_own(name));
+            let has_own = || candidate.parameters.values().any(is_own);
+            candidate.again |= again[candidate.asked] || has_own();
         }
     }
 
@@ -270,6 +276,8 @@ impl<'x> Pool<'x> {
         // The order of algorithms decides between equal times.
         all.sort_by_key(|found| found.asked);
         all.retain(|found| !found.other || found.price.priced == Priced::Exactly);
+        let again = all.iter().filter_map(|found| Some((found.asked, found.schedule.clone()?)));
+        self.latest = again.collect();
         self.decide_at(&mut all, &pricing, bytes);
         all
     }
@@ -296,7 +304,7 @@ impl<'x> Pool<'x> {
         open.sort_by_key(|&(number, _)| number);
         let machine = self.exchange().machine();
         let schedule = |found: &Found| match (&found.schedule, found.candidate) {
-            (None, Some(place)) => self.candidates[place].schedule.clone(),
+            (None, Some(place)) => self.candidates[place].schedule.get().cloned(),
             (own, _) => own.clone(),
         };
         let open = open.into_iter().filter_map(|(_, i)| {
@@ -349,18 +357,23 @@ impl<'x> Pool<'x> {
         choice: &Choice,
     ) -> Option<(Schedule, bool)> {
         let Choice { algorithm, parameters, .. } = choice;
-        let is = |candidate: &&Candidate| {
-            self.name(candidate.asked) == algorithm && candidate.parameters == *parameters
-        };
-        let same = self.candidates.iter().filter(|candidate| !candidate.again).find(is);
-        let schedule = match same.and_then(|candidate| candidate.schedule.clone()) {
-            Some(mut schedule) => {
-                schedule.problem = *exchange.problem();
-                schedule
-            }
-            None => exchange.schedule(algorithm, parameters).ok()?,
-        };
-        Some((schedule, same.is_some()))
+        let is =
+            |asked: usize, own: &Parameters| self.name(asked) == algorithm && own == parameters;
+        let mut same = self.candidates.iter().filter(|candidate| !candidate.again);
+        if let Some(same) = same.find(|one| is(one.asked, &one.parameters)) {
+            let mut schedule = same.schedule.get().cloned().or_else(|| {
+                let solved = self.exchange().schedule(algorithm, parameters).ok()?;
+                Some(same.schedule.get_or_init(|| solved).clone())
+            })?;
+            schedule.problem = *exchange.problem();
+            return Some((schedule, true));
+        }
+        let mut latest = self.latest.iter();
+        let latest = latest.find(|(asked, own)| {
+            own.problem == *exchange.problem() && is(*asked, &own.origin.parameters)
+        });
+        let solved = || exchange.schedule(algorithm, parameters).ok();
+        Some((latest.map(|(_, own)| own.clone()).or_else(solved)?, false))
     }
 
     /// Says how much may be counted, with what was counted before.

@@ -1,5 +1,7 @@
 //! The candidates of one algorithm: each solved once, with its price or a floor.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, Claims, NotApplicable, Solution, VIEW, of_every_algorithm};
 use topocoll_analysis::counting_work;
@@ -22,8 +24,8 @@ pub(super) struct Candidate {
     pub(super) claims: Claims,
     /// At the reference size; a floor is a line too.
     pub(super) price: Price,
-    /// The schedule, unless the claims give the price.
-    pub(super) schedule: Option<Schedule>,
+    /// The schedule; where the claims give the price, from when it is asked for.
+    pub(super) schedule: OnceLock<Schedule>,
     /// Its exact price where it was counted for one block size.
     pub(super) counted: Option<Price>,
     /// Whether it moves whole blocks.
@@ -49,7 +51,10 @@ impl Candidate {
             parameters: solution.schedule.origin.parameters.clone(),
             claims: solution.claims,
             price,
-            schedule: (!claimed).then(|| solution.schedule.clone()),
+            schedule: match claimed {
+                true => OnceLock::new(),
+                false => solution.schedule.clone().into(),
+            },
             counted: None,
             whole,
             again: false,
@@ -65,7 +70,7 @@ impl Candidate {
     pub(super) fn costs_as_much_as(&self, other: &Self, view: Option<&View>) -> bool {
         let same = |name: &str| self.parameters.get(name) == other.parameters.get(name);
         self.claims == other.claims
-            && match (&self.schedule, &other.schedule) {
+            && match (self.schedule.get(), other.schedule.get()) {
                 (None, None) => true,
                 (Some(own), Some(other)) if VIEW.iter().all(|name| same(name)) => {
                     does_the_same(own, other)

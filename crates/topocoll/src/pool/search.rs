@@ -70,7 +70,7 @@ impl<'x> Pool<'x> {
                 let price = self.pricing.price(&solution, WORK_PER_SETTING);
                 let asked = self.asked.len();
                 let new = Candidate::new(&solution, price, &self.pricing);
-                let schedule = Some(solution.schedule);
+                let schedule = solution.schedule.into();
                 self.candidates.push(Candidate { asked, schedule, ..new });
                 self.decide();
             }
