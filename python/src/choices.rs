@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use topocoll::contention::Sync;
 use topocoll::{
-    Algorithm, BestBounds, Budget, Catalogue, Choice, Collective, Demand, Error, Exchange, Fastest,
-    GivenSchedule, Origin, Parameters, Problem, Rejected, Selection, Sweep, check_demand_work,
+    Algorithm, BestBounds, Budget, COMMON, Catalogue, Choice, Collective, Demand, Error, Exchange,
+    Fastest, GivenSchedule, Origin, Parameters, Problem, Rejected, Selection, Sweep,
+    check_demand_work,
 };
 use topocoll_report::names::{Names, Row, SHOWN};
 use topocoll_report::number::named;
@@ -252,7 +253,7 @@ fn lines<'py>(py: Python<'py>, found: Sweep) -> PyResult<Bound<'py, PyDict>> {
 pub(crate) fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let each = |algorithm: &dyn Algorithm| {
         let (info, out, parameters) = (algorithm.info(), PyDict::new(py), PyDict::new(py));
-        for parameter in info.parameters {
+        for parameter in COMMON.iter().chain(info.parameters) {
             parameters.set_item(parameter.name, parameter.to_string())?;
         }
         out.set_item("name", &info.name)?;

@@ -39,10 +39,15 @@ fn applies(algorithm: &dyn Algorithm) -> String {
 fn page() -> String {
     let mut page = "# Algorithms\n\n\
         This page is written from the catalogue. `topocoll algorithms MACHINE` shows the algorithms that apply to a\n\
-        machine, with their costs. `--algorithm NAME` selects one, and `--set name=value` its parameters. All\n\
-        algorithms take `ports` and, where nodes hold several ranks, `node_ports`: their schedules for fewer ports. On\n\
-        grids and hypercubes they also take `axes` and `ties`: their schedules for dimensions in another order, and for\n\
-        other directions at half a ring ([examples](machines.md#dimensions-in-other-orders)).\n\n\
+        machine, with their costs. `--algorithm NAME` selects one, and `--set name=value` its parameters.\n\n\
+        All algorithms take these parameters:\n\n\
+        - `steps`: the most steps. Of the settings that take no more, the first in the ranking of `select` is used: for\n\
+        \x20 this machine, these ports and this block size.\n\
+        - `ports` and, where nodes hold several ranks, `node_ports`: their schedules for fewer ports.\n\
+        - On grids and hypercubes `axes` and `ties`: their schedules for dimensions in another order, and for other\n\
+        \x20 directions at half a ring ([examples](machines.md#dimensions-in-other-orders)).\n\n\
+        Many algorithms have further settings, of which `steps` chooses one. `--json`, files and certificates name such a\n\
+        setting with all its parameters, and `--set` accepts them.\n\n\
         Each entry names the kinds of machines to which the algorithm applies. An example stands for each kind; other\n\
         sides or sizes of a kind can be refused, with the reason.\n"
         .to_owned();

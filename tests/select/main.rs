@@ -8,5 +8,6 @@ mod planner;
 mod ports;
 mod ranking;
 mod simulated;
+mod steps;
 mod sweep;
 mod unbeaten;

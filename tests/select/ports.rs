@@ -11,11 +11,11 @@ use topocoll::{
 };
 
 const MEMORY: u128 = 1 << 30;
-const OPERATIONS: [Collective; 2] = [Collective::AllToAll, Collective::AllGather];
+pub(crate) const OPERATIONS: [Collective; 2] = [Collective::AllToAll, Collective::AllGather];
 
 /// A machine of few ranks and the most ports to ask for: six of ten are grids, with ports up to twice their
 /// dimensions; the others are complete graphs, hyperx, clusters, and grids of several ranks a node.
-fn drawn(random: &mut fastrand::Rng, most_ranks: u32) -> (Machine, u32) {
+pub(crate) fn drawn(random: &mut fastrand::Rng, most_ranks: u32) -> (Machine, u32) {
     loop {
         let sides: Vec<u32> = (0..random.u32(1..=3)).map(|_| random.u32(2..=8)).collect();
         let text: Vec<String> = sides.iter().map(ToString::to_string).collect();

@@ -67,8 +67,10 @@ pub struct Info {
     pub source: Cow<'static, str>,
     /// The operation it performs.
     pub operation: Collective,
-    /// The parameters it takes.
+    /// The parameters that users set.
     pub parameters: &'static [Parameter],
+    /// Parameters that tell its candidates apart and are not listed; [`STEPS`] chooses among them.
+    pub internal: &'static [Parameter],
     /// Whether it requires the sizes of blocks, on which its schedules depend.
     pub by_demand: bool,
 }
@@ -83,6 +85,7 @@ impl Info {
             source: Cow::Borrowed(source),
             operation: Collective::AllToAll,
             parameters: &[],
+            internal: &[],
             by_demand: false,
         }
     }
@@ -101,6 +104,13 @@ impl Info {
         self
     }
 
+    /// The same with these parameters that are not listed.
+    #[must_use]
+    pub const fn with_internal(mut self, internal: &'static [Parameter]) -> Self {
+        self.internal = internal;
+        self
+    }
+
     /// The same, for schedules that depend on the sizes of blocks.
     #[must_use]
     pub const fn by_demand(mut self) -> Self {
@@ -109,9 +119,26 @@ impl Info {
     }
 }
 
+/// The parameter of every algorithm that limits the steps of its schedule. An exchange with times takes the
+/// setting that a ranking puts first among those of at most so many steps, so that [`Request::solve`] refuses it.
+pub const STEPS: Parameter = Parameter::number(
+    "steps",
+    "the most steps; of the settings that take no more, the first in the ranking of select is used",
+);
+
 /// The parameters of every algorithm that take its schedule for fewer ports of a rank, and of a node
 /// of several ranks.
 pub const FEWER_PORTS: [&str; 2] = ["ports", "node_ports"];
+
+/// The parameters of every algorithm that users set.
+pub const COMMON: [Parameter; 3] = [
+    STEPS,
+    Parameter::number(FEWER_PORTS[0], "1 to the ports of a rank; the schedule for that many"),
+    Parameter::number(
+        FEWER_PORTS[1],
+        "where nodes hold several ranks, 1 to the ports of a node; the schedule for that many",
+    ),
+];
 
 /// The parameters of every algorithm that take its schedule for another [`View`] of a grid or hypercube:
 /// the order of dimensions, and the directions at half a ring.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use topocoll_schedule::Parameters;
 
 use crate::parameters::nearest;
-use crate::{ALGORITHMS, Algorithm, NotApplicable, Parameter, removed};
+use crate::{ALGORITHMS, Algorithm, Info, NotApplicable, Parameter, removed};
 
 /// The algorithms that a ranking considers: those of this crate, and the caller's own.
 #[derive(Clone, Default)]
@@ -65,12 +65,30 @@ impl Catalogue {
         setting: &Parameters,
         key: &str,
     ) -> Option<&'static Parameter> {
-        match self.find(algorithm).ok()?.info().parameter(key)? {
-            (parameter, None) => Some(parameter),
+        Some(self.owner(algorithm, setting, key)?.1)
+    }
+
+    /// Whether `key` sets an internal parameter of an algorithm, or of one that another parameter names.
+    #[must_use]
+    pub fn is_internal(&self, algorithm: &str, setting: &Parameters, key: &str) -> bool {
+        let owner = self.owner(algorithm, setting, key);
+        owner.is_some_and(|(info, parameter)| info.internal.contains(parameter))
+    }
+
+    /// The algorithm that has the parameter that `key` sets.
+    fn owner(
+        &self,
+        algorithm: &str,
+        setting: &Parameters,
+        key: &str,
+    ) -> Option<(&Info, &'static Parameter)> {
+        let info = self.find(algorithm).ok()?.info();
+        match info.parameter(key)? {
+            (parameter, None) => Some((info, parameter)),
             (parameter, Some(own)) => {
                 let named = setting.get(parameter.name)?.to_string();
-                let named = self.find(&named).ok()?.info().parameter(own)?;
-                Some(named.0)
+                let info = self.find(&named).ok()?.info();
+                Some((info, info.parameter(own)?.0))
             }
         }
     }

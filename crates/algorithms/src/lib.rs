@@ -39,7 +39,8 @@ mod planner;
 mod removed;
 
 pub use algorithm::{
-    Algorithm, FEWER_PORTS, Info, Request, Search, Solution, VIEW, of_every_algorithm,
+    Algorithm, COMMON, FEWER_PORTS, Info, Request, STEPS, Search, Solution, VIEW,
+    of_every_algorithm,
 };
 pub use catalogue::Catalogue;
 pub use claims::{ByLinks, Claims, StepsOf};

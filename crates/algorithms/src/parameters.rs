@@ -2,7 +2,7 @@ use std::fmt;
 
 use topocoll_schedule::{Parameters, Setting};
 
-use crate::{Info, NotApplicable, Request, Solution, removed};
+use crate::{Info, NotApplicable, Request, STEPS, Solution, removed};
 
 /// A parameter of an algorithm, for help, checks and the origin of schedules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,10 +101,17 @@ impl<'v> Values<'v> {
                 return Err(refused);
             }
             let Some((parameter, key)) = info.parameter(name) else {
+                if *name == STEPS.name {
+                    return Err(values.refused(
+                        STEPS.name,
+                        "for an inner exchange, which has no times of its own",
+                    ));
+                }
+                let steps = (!info.internal.is_empty()).then_some(&STEPS);
                 return Err(NotApplicable::Parameter {
                     algorithm: info.name.clone().into_owned(),
                     name: name.clone(),
-                    known: info.parameters.iter().map(|known| known.name).collect(),
+                    known: info.parameters.iter().chain(steps).map(|known| known.name).collect(),
                 });
             };
             if key.is_some() && !values.is_given(parameter.name) {
@@ -155,7 +162,7 @@ impl<'v> Values<'v> {
     /// The algorithm has no such parameter of words.
     #[must_use]
     pub fn word(&self, name: &str) -> &'static str {
-        let parameter = self.info.parameters.iter().find(|known| known.name == name);
+        let parameter = self.info.all().find(|known| known.name == name);
         match parameter.map(|parameter| parameter.domain) {
             Some(Domain::Words(words)) => words[self.position(name, words).unwrap_or(0)].0,
             _ => panic!("{} has no parameter {name} of words", self.info.name),
@@ -221,7 +228,7 @@ impl<'v> Values<'v> {
 
     /// All parameters of words, with defaults for missing ones.
     pub(crate) fn words(&self) -> Parameters {
-        let words = self.info.parameters.iter().filter_map(|parameter| match parameter.domain {
+        let words = self.info.all().filter_map(|parameter| match parameter.domain {
             Domain::Words(_) => Some((parameter.name.to_owned(), self.word(parameter.name).into())),
             _ => None,
         });
@@ -236,11 +243,42 @@ impl<'v> Values<'v> {
 }
 
 impl Info {
+    /// All its parameters: those that users set, and then the internal ones.
+    pub fn all(&self) -> impl Iterator<Item = &'static Parameter> {
+        self.parameters.iter().chain(self.internal)
+    }
+
+    /// The value of [`STEPS`], unless the algorithm has a parameter of this name, and the other parameters.
+    ///
+    /// # Errors
+    /// It is not a number.
+    pub fn most_steps(
+        &self,
+        given: &Parameters,
+    ) -> Result<(Option<u64>, Parameters), NotApplicable> {
+        let mut own = given.clone();
+        if self.parameter(STEPS.name).is_some() {
+            return Ok((None, own));
+        }
+        match own.remove(STEPS.name) {
+            None => Ok((None, own)),
+            Some(Setting::Integer(most)) => Ok((Some(most), own)),
+            Some(value) => Err(self.wrong_steps(&value, "a whole number".to_owned())),
+        }
+    }
+
+    /// The error of a value of [`STEPS`].
+    #[must_use]
+    pub fn wrong_steps(&self, value: &Setting, rule: String) -> NotApplicable {
+        let algorithm = self.name.clone().into_owned();
+        NotApplicable::Setting { algorithm, name: STEPS.name, value: value.to_string(), rule }
+    }
+
     /// The parameter that `key` sets. For `name.key`, where the parameter `name` names an algorithm,
     /// that parameter and the key of one of that algorithm's own.
     #[must_use]
     pub fn parameter<'k>(&self, key: &'k str) -> Option<(&'static Parameter, Option<&'k str>)> {
-        let find = |name: &str| self.parameters.iter().find(|known| known.name == name);
+        let find = |name: &str| self.all().find(|known| known.name == name);
         if let Some(parameter) = find(key) {
             return Some((parameter, None));
         }
@@ -252,7 +290,7 @@ impl Info {
     /// Whether a value is the default of a parameter of words.
     #[must_use]
     pub fn is_default(&self, name: &str, value: &Setting) -> bool {
-        self.parameters.iter().any(|known| match known.domain {
+        self.all().any(|known| match known.domain {
             Domain::Words(words) => known.name == name && words[0].0 == value.to_string(),
             _ => false,
         })
@@ -261,7 +299,7 @@ impl Info {
     /// All combinations of the words of its parameters, the last parameter varying fastest.
     #[must_use]
     pub fn combinations(&self) -> Vec<Parameters> {
-        self.parameters.iter().fold(vec![Parameters::new()], |all, parameter| {
+        self.all().fold(vec![Parameters::new()], |all, parameter| {
             let Domain::Words(words) = parameter.domain else { return all };
             let with = |setting: &Parameters, word: &str| {
                 let mut setting = setting.clone();

@@ -29,7 +29,6 @@ mod within;
 
 pub(crate) use request::ALL_TO_ALL;
 pub(crate) use select::ranked;
-pub(crate) use topocoll_report::words::in_full;
 
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter as _};
-use topocoll::{Algorithm, Catalogue, Domain, Info, Parameter, TOPOLOGIES, shipped};
+use topocoll::{Algorithm, COMMON, Catalogue, Domain, Info, Parameter, TOPOLOGIES, shipped};
 
 /// The environment variable with which the script of a shell asks.
 pub(crate) const VARIABLE: &str = "TOPOCOLL_COMPLETE";
@@ -51,7 +51,7 @@ pub(crate) fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
     let line: Vec<_> = std::env::args().skip_while(|word| word != "--").collect();
     let named = line.windows(2).filter(|pair| pair[0] == "--algorithm").map(|pair| &*pair[1]);
     let named: Vec<_> = named.filter(|name| catalogue.find(name).is_ok()).collect();
-    let mut texts = Vec::new();
+    let mut texts: Vec<_> = COMMON.iter().flat_map(values_of).collect();
     for algorithm in catalogue.iter() {
         let info = algorithm.info();
         if !named.is_empty() && !named.contains(&&*info.name) {

@@ -2,10 +2,10 @@
 
 use anyhow::Context;
 use topocoll::text::value;
-use topocoll::{Demand, Drawn, Error, Law, Machine, Problem, Schedule};
+use topocoll::{Demand, Drawn, Error, Law, Machine, Problem};
 
 use crate::args::{Options, Subject};
-use crate::machine::{exchange, open, schedule, written};
+use crate::machine::{self, exchange, open, schedule, written};
 
 /// A demand matrix and its name.
 pub(crate) struct Named {
@@ -28,16 +28,16 @@ pub(crate) fn schedule_of_sizes(
     options: &Options,
     subject: &Subject,
     text: Option<&str>,
-) -> anyhow::Result<(Schedule, Option<Named>)> {
+) -> anyhow::Result<(machine::Named, Option<Named>)> {
     if text.is_none() || subject.schedule.is_some() {
-        let schedule = schedule(machine, options, subject)?;
-        let sizes = sizes(&schedule.problem, options, text)?;
-        return Ok((schedule, sizes));
+        let found = schedule(machine, options, subject)?;
+        let sizes = sizes(&found.schedule.problem, options, text)?;
+        return Ok((found, sizes));
     }
     let exchange = exchange(machine, options, None)?;
-    let named = sizes(exchange.problem(), options, text)?.expect("bug: no demand");
-    let schedule = written(&exchange.demand(&named.demand)?, subject)?;
-    Ok((schedule, Some(named)))
+    let sizes = sizes(exchange.problem(), options, text)?.expect("bug: no demand");
+    let found = written(&exchange.demand(&sizes.demand)?, subject)?;
+    Ok((found, Some(sizes)))
 }
 
 fn read(problem: &Problem, text: &str, block_given: bool) -> anyhow::Result<Named> {

@@ -10,15 +10,17 @@ use topocoll::formats::{self, ReadError, Target};
 use topocoll::spec::Reading;
 use topocoll::text::printable;
 use topocoll::{
-    Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Machine, Parameters,
-    PerClass, Ports, Problem, Schedule, Setting, Shape, Subset, Timing, Topology, files,
+    Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Machine, Origin,
+    Parameters, PerClass, Ports, Problem, STEPS, Schedule, Setting, Shape, Solution, Subset,
+    Timing, Topology, files,
 };
+use topocoll_report::names::resolved;
 
 use crate::args::{Options, Subject};
-use crate::commands::{in_full, ranked};
+use crate::commands::ranked;
 use crate::error::say;
 use crate::host::{check_fits, memory};
-use crate::render::Bar;
+use crate::render::{Bar, named};
 use crate::values::RankList;
 
 /// Default bytes of a block.
@@ -118,26 +120,47 @@ pub(crate) fn problem(machine: &Machine, options: &Options) -> anyhow::Result<Pr
     .map_err(Error::from)?)
 }
 
+/// A schedule and its name in texts.
+pub(crate) struct Named {
+    pub(crate) schedule: Schedule,
+    pub(crate) name: String,
+}
+
+impl Named {
+    /// Names a schedule by its parameters, or by the number of steps that resolves to it.
+    fn new(schedule: Schedule, steps: Option<u64>) -> Self {
+        let Origin { algorithm, parameters } = &schedule.origin;
+        let name = match steps {
+            Some(steps) => resolved(&Catalogue::standard(), algorithm, parameters, steps),
+            None => named(algorithm, parameters),
+        };
+        Self { schedule, name }
+    }
+}
+
 /// The schedule of an algorithm, or of a file, which states its own problem.
 pub(crate) fn schedule(
     machine: &mut Machine,
     options: &Options,
     subject: &Subject,
-) -> anyhow::Result<Schedule> {
+) -> anyhow::Result<Named> {
     if let Some(path) = &subject.schedule {
         let topology = Arc::clone(&machine.topology);
         let schedule = read_schedule(machine, options, path, &*topology)?;
         machine.set_ports(schedule.problem.both_ports());
-        return Ok(schedule);
+        return Ok(Named::new(schedule, None));
     }
     let exchange = Exchange::new(machine, &problem(machine, options)?)?;
     written(&exchange, subject)
 }
 
 /// The schedule of the named algorithm, or of the choice of `select`, which a note names.
-pub(crate) fn written(exchange: &Exchange<'_>, subject: &Subject) -> anyhow::Result<Schedule> {
+pub(crate) fn written(exchange: &Exchange<'_>, subject: &Subject) -> anyhow::Result<Named> {
     if let Some(name) = &subject.algorithm {
-        return Ok(exchange.schedule(name, &parameters(&subject.set)?)?);
+        let given = parameters(&subject.set)?;
+        let Solution { schedule, claims, .. } = exchange.solve(name, &given)?;
+        let is_resolved = given.keys().eq([STEPS.name]);
+        return Ok(Named::new(schedule, is_resolved.then_some(claims.steps)));
     }
     let selection = ranked(exchange, None)?;
     let Some(best) = selection.best() else {
@@ -150,8 +173,10 @@ pub(crate) fn written(exchange: &Exchange<'_>, subject: &Subject) -> anyhow::Res
         [] => "",
         _ => ", though others may be faster",
     };
-    say(&format!("note: no --algorithm: {}, the choice of select{undecided}", in_full(best)));
-    Ok(exchange.schedule(&best.algorithm, &best.parameters)?)
+    let schedule = exchange.schedule(&best.algorithm, &best.parameters)?;
+    let found = Named::new(schedule, Some(best.price.steps));
+    say(&format!("note: no --algorithm: {}, the choice of select{undecided}", found.name));
+    Ok(found)
 }
 
 /// The parameters of the options `--set`.

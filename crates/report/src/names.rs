@@ -1,8 +1,8 @@
 //! Names of choices, as short as they can be told apart, and the rows of a ranking.
 
-use topocoll::{Catalogue, Choice, Domain, Parameters, Selection, Setting};
+use topocoll::{Catalogue, Choice, Domain, Parameters, STEPS, Selection, Setting};
 
-use crate::number::named;
+use crate::number::{in_steps, named};
 
 /// Rows of a ranking that a text lists.
 pub const SHOWN: usize = 4;
@@ -60,11 +60,38 @@ impl<'s> Row<'s> {
     }
 }
 
+/// A setting that a number of steps resolves to: `strided-rings (24 steps)`, or all parameters if users set them.
+#[must_use]
+pub fn resolved(
+    catalogue: &Catalogue,
+    algorithm: &str,
+    parameters: &Parameters,
+    steps: u64,
+) -> String {
+    match parameters.keys().any(|key| is_told_by_steps(catalogue, algorithm, parameters, key)) {
+        true => format!("{algorithm} ({})", in_steps(steps)),
+        false => named(algorithm, parameters),
+    }
+}
+
+/// Whether a parameter is internal to an algorithm whose steps can be set.
+fn is_told_by_steps(
+    catalogue: &Catalogue,
+    algorithm: &str,
+    parameters: &Parameters,
+    key: &str,
+) -> bool {
+    catalogue.is_internal(algorithm, parameters, key)
+        && catalogue.parameter(algorithm, parameters, STEPS.name).is_none()
+}
+
 /// Names the choices of one text with the parameters that matter there: the names of algorithms, no
 /// defaults, and no values that all these choices of an algorithm share.
 #[derive(Clone, Debug)]
 pub struct Names<'a> {
     catalogue: &'a Catalogue,
+    /// The ranking that resolves numbers of steps.
+    ranking: Option<&'a Selection>,
     choices: Vec<(&'a str, &'a Parameters)>,
 }
 
@@ -74,7 +101,7 @@ impl<'a> Names<'a> {
         catalogue: &'a Catalogue,
         choices: impl IntoIterator<Item = (&'a str, &'a Parameters)>,
     ) -> Self {
-        Self { catalogue, choices: choices.into_iter().collect() }
+        Self { catalogue, ranking: None, choices: choices.into_iter().collect() }
     }
 
     /// Names of a ranking: of the choices in the rows that are listed, and of the fastest at other block sizes.
@@ -91,10 +118,31 @@ impl<'a> Names<'a> {
         Self::new(catalogue, listed.chain(winners))
     }
 
-    /// A choice: `bruck (radix=2)`.
+    /// The same with numbers of steps in place of internal parameters, where this ranking
+    /// [resolves](Selection::in_steps) them to the choice.
+    #[must_use]
+    pub fn resolved_by(self, ranking: &'a Selection) -> Self {
+        Self { ranking: Some(ranking), ..self }
+    }
+
+    /// A choice: `bruck (radix=2)`, `strided-rings (24 steps)`.
     #[must_use]
     pub fn of(&self, choice: &Choice) -> String {
-        named(&choice.algorithm, &self.setting(&choice.algorithm, &choice.parameters))
+        match self.steps(choice) {
+            Some(steps) => format!("{} ({steps})", choice.algorithm),
+            None => named(&choice.algorithm, &self.setting(&choice.algorithm, &choice.parameters)),
+        }
+    }
+
+    /// `24 steps`, if that says which setting of its algorithm a choice has, and internal parameters would.
+    #[must_use]
+    pub fn steps(&self, choice: &Choice) -> Option<String> {
+        let Choice { algorithm, parameters, price, .. } = choice;
+        let info = self.catalogue.find(algorithm).ok()?.info();
+        let resolved = self.ranking?.in_steps(info, price.steps, &Parameters::new())?;
+        let tells = |key: &String| is_told_by_steps(self.catalogue, algorithm, parameters, key);
+        let tells = self.setting(algorithm, parameters).keys().any(tells);
+        (resolved.parameters == *parameters && tells).then(|| in_steps(price.steps))
     }
 
     /// The parameters of a choice but defaults: enough to make it again.

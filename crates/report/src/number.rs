@@ -106,6 +106,12 @@ pub fn parameters(parameters: &Parameters) -> String {
     parameters.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
 }
 
+/// `1 step`, `24 steps`.
+#[must_use]
+pub fn in_steps(steps: u64) -> String {
+    format!("{steps} step{}", if steps == 1 { "" } else { "s" })
+}
+
 /// An algorithm and its setting, if it has one: `bruck (radix=2)`.
 #[must_use]
 pub fn named(algorithm: &str, setting: &Parameters) -> String {

@@ -239,7 +239,9 @@ impl<'m> Exchange<'m> {
     }
 
     /// The solution of an algorithm. Parameters that are chosen by cost, and are not given, depend
-    /// on the machine's timing values, and on the sizes of blocks if the schedule depends on them.
+    /// on the machine's timing values, and on the sizes of blocks if the schedule depends on them. With
+    /// [`STEPS`](crate::STEPS) it is the first of at most so many steps in a [selection](Self::select); if that lists none,
+    /// the cheapest.
     ///
     /// # Errors
     /// No such algorithm, one that does not apply, or too much memory or work.
@@ -248,12 +250,18 @@ impl<'m> Exchange<'m> {
         let request = self.request();
         self.check_solving(algorithm)?;
         let refused = |reason| refused(name, reason);
-        let parameters = algorithm.info().parameters.iter();
-        let is_open = parameters.clone().any(|p| p.by_cost && !given.contains_key(p.name));
-        if !is_open {
+        let info = algorithm.info();
+        let (most_steps, own) = info.most_steps(given).map_err(refused)?;
+        if let Some(most) = most_steps
+            && let Some(choice) = self.select()?.in_steps(info, most, &own)
+        {
+            return request.solve(algorithm, &choice.parameters).map_err(refused);
+        }
+        let is_open = info.all().any(|p| p.by_cost && !given.contains_key(p.name));
+        if most_steps.is_none() && !is_open {
             return request.solve(algorithm, given).map_err(refused);
         }
-        let setting = match algorithm.info().by_demand {
+        let setting = match info.by_demand {
             true => self.cheapest_counted(algorithm, given)?,
             false => self.without_demand().cheapest_of(algorithm, given).map_err(refused)?.0,
         };
@@ -296,10 +304,14 @@ impl<'m> Exchange<'m> {
         match least(priced, |(_, price)| price) {
             Some(cheapest) => Ok(cheapest),
             // Why none applies at this size.
-            None => self.request().solve(algorithm, given).map(|solution| {
+            None => {
+                let (most_steps, own) = algorithm.info().most_steps(given)?;
+                let solution = self.request().solve(algorithm, &own)?;
                 let price = Pricing::new(self).claimed(&solution.claims);
-                (solution.schedule.origin.parameters, price)
-            }),
+                let found = vec![(solution.schedule.origin.parameters, price)];
+                let mut found = in_steps(found, |(_, price)| price.steps, algorithm, most_steps)?;
+                Ok(found.remove(0))
+            }
         }
     }
 
@@ -310,14 +322,17 @@ impl<'m> Exchange<'m> {
         given: &Parameters,
     ) -> Result<Parameters, Error> {
         let (name, request) = (&*algorithm.info().name, self.request());
+        let (most_steps, own) = algorithm.info().most_steps(given).map_err(|r| refused(name, r))?;
         let mut settings = request.candidates(algorithm).map_err(|r| refused(name, r))?;
-        settings.retain(|setting| agrees(algorithm.info(), setting, given));
+        settings.retain(|setting| agrees(algorithm.info(), setting, &own));
         let prices = settings.into_iter().map(|setting| {
             let solution = request.solve(algorithm, &setting).map_err(|r| refused(name, r))?;
             Ok((setting, Price::counted(&self.count(&solution.schedule)?)))
         });
         let prices = prices.collect::<Result<Vec<_>, Error>>()?;
-        Ok(least(prices, |(_, price)| price).map_or_else(|| given.clone(), |(setting, _)| setting))
+        let prices = in_steps(prices, |(_, price)| price.steps, algorithm, most_steps);
+        let prices = prices.map_err(|reason| refused(name, reason))?;
+        Ok(least(prices, |(_, price)| price).map_or(own, |(setting, _)| setting))
     }
 
     pub(crate) fn without_demand(&self) -> Self {
@@ -476,6 +491,27 @@ pub(crate) fn agrees(info: &Info, setting: &Parameters, given: &Parameters) -> b
         Some(own) => own == value,
         None => info.is_default(name, value),
     })
+}
+
+/// Those of some settings of an algorithm that take at most a number of steps.
+///
+/// # Errors
+/// All take more.
+pub(crate) fn in_steps<T>(
+    mut found: Vec<T>,
+    steps: impl Fn(&T) -> u64,
+    algorithm: &dyn Algorithm,
+    most: Option<u64>,
+) -> Result<Vec<T>, NotApplicable> {
+    let (Some(most), Some(fewest)) = (most, found.iter().map(&steps).min()) else {
+        return Ok(found);
+    };
+    if fewest > most {
+        let rule = format!("at least {fewest}, the fewest steps of its settings");
+        return Err(algorithm.info().wrong_steps(&most.into(), rule));
+    }
+    found.retain(|one| steps(one) <= most);
+    Ok(found)
 }
 
 /// The error of an algorithm or formula called `name` that does not apply.

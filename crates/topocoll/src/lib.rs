@@ -82,8 +82,8 @@ pub use simulated::{FreeRunning, NotSimulated, Simulations};
 pub use sweep::{Fastest, Line, Sweep};
 
 pub use topocoll_algorithms::{
-    Algorithm, ByLinks, Catalogue, Claims, Domain, Info, NotApplicable, Parameter, Planner,
-    Request, Solution, StepsOf, Values,
+    Algorithm, ByLinks, COMMON, Catalogue, Claims, Domain, Info, NotApplicable, Parameter, Planner,
+    Request, STEPS, Solution, StepsOf, Values,
 };
 pub use topocoll_analysis::{
     AnalysisError, AsymptoticBound, BestBounds, Conflict, ConflictReport, ConflictingMessage,

@@ -1,7 +1,9 @@
+use topocoll_algorithms::Info;
 use topocoll_analysis::BestBounds;
 use topocoll_schedule::Parameters;
 
 use crate::envelope::first_below;
+use crate::exchange::agrees;
 use crate::free_running::{FreeRuns, Of, all_at_once};
 use crate::pool::{Found, Pool, Winner, best_time};
 use crate::price::{Price, Priced};
@@ -139,6 +141,21 @@ impl Selection {
     #[must_use]
     pub fn best(&self) -> Option<&Choice> {
         self.choices.get(self.undecided().len()).or(self.choices.first())
+    }
+
+    /// The first choice of an algorithm that takes at most a number of steps and has the given parameters;
+    /// one with an exact price, if there is one.
+    #[must_use]
+    pub fn in_steps(&self, algorithm: &Info, most: u64, given: &Parameters) -> Option<&Choice> {
+        let own = || {
+            self.choices.iter().filter(|choice| {
+                choice.algorithm == algorithm.name
+                    && choice.price.steps <= most
+                    && agrees(algorithm, &choice.parameters, given)
+            })
+        };
+        let exact = own().find(|choice| choice.price.priced == Priced::Exactly);
+        exact.or_else(|| own().next())
     }
 
     /// The choices that may be faster than the best: their floors are below its price, and exact

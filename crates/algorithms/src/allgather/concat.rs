@@ -242,7 +242,7 @@ static INFO: Info = Info::new(
     "Bruck et al. 1997, section 4; IBM disclosure 1993 (k = 1)",
 )
 .performing(Collective::AllGather)
-.taking(&[Parameter::words(
+.with_internal(&[Parameter::words(
     "last",
     &[
         ("rounds", "fewest steps in the special range, where no schedule is optimal in both"),

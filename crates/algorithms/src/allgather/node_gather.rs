@@ -248,13 +248,6 @@ static INFO: Info = Info::new(
 )
 .performing(Collective::AllGather)
 .taking(&[
-    Parameter::words(
-        "rounds",
-        &[
-            ("direct", "every node sends to every other"),
-            ("doubling", "one rank of each node gathers, and broadcasts intra-node"),
-        ],
-    ),
     BETWEEN,
     Parameter::number(
         "lanes",
@@ -262,7 +255,14 @@ static INFO: Info = Info::new(
          many as the ports allow",
     ),
     TURNS,
-]);
+])
+.with_internal(&[Parameter::words(
+    "rounds",
+    &[
+        ("direct", "every node sends to every other"),
+        ("doubling", "one rank of each node gathers, and broadcasts intra-node"),
+    ],
+)]);
 
 impl Algorithm for NodeGather {
     fn info(&self) -> &Info {

@@ -330,11 +330,12 @@ static INFO: Info = Info::new(
     "blocks combined and rotated one radix-r digit at a time",
     "Bruck et al. 1997, section 3",
 )
-.taking(&[
-    Parameter::number("radix", "2 to the number of ranks, or with coordinates to the longest side")
-        .by_cost(),
-    DIGITS,
-]);
+.taking(&[Parameter::number(
+    "radix",
+    "2 to the number of ranks, or with coordinates to the longest side",
+)
+.by_cost()])
+.with_internal(&[DIGITS]);
 
 /// The longest side, at least 2.
 fn longest(grid: &Grid) -> u32 {

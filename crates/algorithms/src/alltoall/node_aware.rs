@@ -423,16 +423,16 @@ static INFO: Info = Info::new(
         "ranks of a node that carry for it, 1 (a leader) to those of the largest node; by default \
          all, or with a between that forwards blocks as many as the ports allow",
     ),
-    Parameter::words(
-        "rounds",
-        &[
-            ("whole", "one message from node to node"),
-            ("cut", "by node sizes, so that no node waits for larger ones"),
-        ],
-    ),
     BETWEEN,
     TURNS,
-]);
+])
+.with_internal(&[Parameter::words(
+    "rounds",
+    &[
+        ("whole", "one message from node to node"),
+        ("cut", "by node sizes, so that no node waits for larger ones"),
+    ],
+)]);
 
 impl Algorithm for NodeAware {
     fn info(&self) -> &Info {

@@ -54,7 +54,8 @@ static INFO: Info = Info::new(
     "dimension by dimension, an exchange of its own along each",
     "own construction of exchanges along one dimension",
 )
-.taking(&[ALONG, TOGETHER]);
+.taking(&[ALONG])
+.with_internal(&[TOGETHER]);
 
 pub(crate) struct ProductExchange;
 

@@ -86,7 +86,8 @@ static INFO: Info = Info::new(
     "an all-to-all of the whole machine with other paths for what met failed nodes and links",
     "balanced paths in the time-expanded network of a schedule",
 )
-.taking(&[MOVED, OF, ON, STEPS]);
+.taking(&[OF, STEPS])
+.with_internal(&[MOVED, ON]);
 
 /// Beyond this number of ranks, longer schedules and those for the machine with failures are not priced unless
 /// asked for;

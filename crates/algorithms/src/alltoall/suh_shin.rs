@@ -470,7 +470,7 @@ static INFO: Info = Info::new(
     "blocks combined along rings of stride 4 (meshes: 2), then exchanged in small submeshes",
     "Suh and Shin 2001, sections 3 and 4",
 )
-.taking(&[
+.with_internal(&[
     Parameter::words(
         "rings",
         &[

@@ -1,6 +1,7 @@
 use serde::Serialize;
 use topocoll::{
-    Algorithm, Budget, Catalogue, Exchange, NotApplicable, Parameters, Price, Priced, Request,
+    Algorithm, Budget, COMMON, Catalogue, Exchange, NotApplicable, Parameters, Price, Priced,
+    Request,
 };
 
 use super::heading::{about, assumed_by};
@@ -15,6 +16,8 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
     algorithms: Vec<Entry>,
+    /// Those of every algorithm.
+    parameters: Vec<Parameter>,
 }
 
 #[derive(Serialize)]
@@ -39,6 +42,10 @@ struct Parameter {
     values: String,
 }
 
+fn listed_parameters(parameters: &[topocoll::Parameter]) -> Vec<Parameter> {
+    parameters.iter().map(|p| Parameter { name: p.name, values: p.to_string() }).collect()
+}
+
 /// Its cost on the machine at its best setting.
 #[derive(Serialize)]
 struct Cost {
@@ -59,6 +66,7 @@ pub(crate) fn run(args: &args::Algorithms) -> anyhow::Result<Outcome> {
         version: VERSION,
         machine: machine.as_ref().map(|machine| machine.name.clone()),
         algorithms: catalogue.iter().map(|algorithm| entry(algorithm, on)).collect(),
+        parameters: listed_parameters(&COMMON),
     };
     print(args.options.json, &report, || text(&report, on.map(|on| (on, &args.options))))?;
     Ok(Outcome::Fine)
@@ -72,9 +80,7 @@ fn entry(algorithm: &dyn Algorithm, on: Option<&Exchange<'_>>) -> Entry {
         operation: info.operation.name(),
         summary: info.summary.clone().into_owned(),
         source: info.source.clone().into_owned(),
-        parameters: (info.parameters.iter())
-            .map(|p| Parameter { name: p.name, values: p.to_string() })
-            .collect(),
+        parameters: listed_parameters(info.parameters),
         applies: None,
         reason: None,
         cost: None,
@@ -131,8 +137,9 @@ fn text(report: &Report, on: Option<(&Exchange<'_>, &Options)>) -> Answer {
     let mut text = String::new();
     let settable = report.algorithms.iter().filter(|entry| entry.reason.is_none());
     let settable =
-        settable.flat_map(|entry| entry.parameters.iter().map(move |p| (&entry.name, p)));
-    for (name, parameter) in settable {
+        settable.flat_map(|entry| entry.parameters.iter().map(move |p| (&*entry.name, p)));
+    let common = report.parameters.iter().map(|p| ("every algorithm", p));
+    for (name, parameter) in common.chain(settable) {
         text += &format!("  {name}: {} = {}\n", parameter.name, parameter.values);
     }
     answer.list("Parameters, given as --set name=value:", text)

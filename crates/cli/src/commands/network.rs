@@ -19,10 +19,9 @@ use super::{conflicts, heat, watch};
 use crate::Outcome;
 use crate::args;
 use crate::host::memory;
-use crate::machine::problem;
+use crate::machine::{Named, problem};
 use crate::render::{
-    Answer, Blocks, Head, Seconds, bandwidth, bytes, duration, facts, named, print, seconds,
-    write_file,
+    Answer, Blocks, Head, Seconds, bandwidth, bytes, duration, facts, print, seconds, write_file,
 };
 
 /// Links of the critical chain shown.
@@ -103,6 +102,9 @@ struct StepsReport {
 /// The sender: an algorithm, algorithms, or a pattern.
 #[derive(Default, Serialize)]
 struct Subject {
+    /// In texts.
+    #[serde(skip)]
+    name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     algorithm: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -216,8 +218,8 @@ pub(super) fn run(
     let placed = std::cell::OnceCell::new();
     let (mut subject, head, about);
     let traffic: Box<dyn Traffic + '_> = match messages {
-        Messages::Schedule(schedule) => {
-            subject = Subject::of(schedule);
+        Messages::Schedule(Named { schedule, name }) => {
+            subject = Subject::of(schedule, name);
             head = Head::of_schedule(machine, schedule);
             about = about_schedule(machine, schedule);
             Box::new(Scheduled::new(schedule, machine))
@@ -225,7 +227,7 @@ pub(super) fn run(
         Messages::Jobs(jobs) => {
             subject = Subject::jobs(jobs);
             head = Head::traffic(machine, jobs[0].schedule.problem.block_bytes);
-            about = format!("{} on {}", subject.name(), machine.topology.short_form());
+            about = format!("{} on {}", subject.name, machine.topology.short_form());
             let copies = jobs
                 .iter()
                 .map(|job| Job { schedule: job.schedule.clone(), nodes: job.nodes.clone() });
@@ -270,7 +272,7 @@ fn by_steps(
 ) -> anyhow::Result<Outcome> {
     let found = steps_model(traffic, machine, memory()).map_err(topocoll::Error::from)?;
     let named = conflicts::find(traffic, machine, args.conflicts)?;
-    heat::draw(args, machine, traffic, &title_of(machine, &about), &subject.name())?;
+    heat::draw(args, machine, traffic, &title_of(machine, &about), &subject.name)?;
     let time: Time = found.time;
     let able = machine.topology.links() as f64 * time.total();
     let report = StepsReport {
@@ -296,7 +298,7 @@ fn by_steps(
         ];
         let answer = Answer::new(format!(
             "{} takes {} by the steps model.",
-            report.subject.name(),
+            report.subject.name,
             seconds(time.total())
         ))
         .about(format!("{about}; barriers between steps."))
@@ -330,7 +332,7 @@ fn by_model(
     })
     .map_err(topocoll::Error::from)
     .with_context(|| format!("--model {}", model.name))?;
-    heat::draw(args, machine, traffic, &title_of(machine, &about), &subject.name())?;
+    heat::draw(args, machine, traffic, &title_of(machine, &about), &subject.name)?;
     for (path, trace) in [(&args.trace, true), (&args.csv, false)] {
         let Some(path) = path else { continue };
         write_file(path, |file| {
@@ -524,7 +526,7 @@ fn text(
     let sync =
         if report.sync == "free" { "no barriers between steps" } else { "barriers between steps" };
     let time = seconds(in_seconds(found.time));
-    let (name, model) = (report.subject.name(), report.model);
+    let (name, model) = (&report.subject.name, report.model);
     let answer = match (&report.deadlock, found.partial) {
         (Some(_), _) => {
             Answer::failed(format!("{name} deadlocks after {time} by the {model} model."))
@@ -576,8 +578,9 @@ fn text(
 }
 
 impl Subject {
-    fn of(schedule: &Schedule) -> Self {
+    fn of(schedule: &Schedule, name: &str) -> Self {
         Self {
+            name: name.to_owned(),
             algorithm: Some(schedule.origin.algorithm.clone()),
             parameters: Some(schedule.origin.parameters.clone()),
             ..Self::default()
@@ -589,11 +592,12 @@ impl Subject {
             let Schedule { problem, origin, .. } = &job.schedule;
             format!("{} of {} ranks", origin.algorithm, problem.ranks)
         };
-        Self { schedules: jobs.iter().map(name).collect(), ..Self::default() }
+        let schedules: Vec<_> = jobs.iter().map(name).collect();
+        Self { name: schedules.join(" and "), schedules, ..Self::default() }
     }
 
     fn pattern(text: &str) -> Self {
-        Self { traffic: Some(text.to_owned()), ..Self::default() }
+        Self { name: text.to_owned(), traffic: Some(text.to_owned()), ..Self::default() }
     }
 
     /// A note with the number of routes that are not the schedule's, if any.
@@ -604,16 +608,6 @@ impl Subject {
                 given - kept
             ),
             _ => String::new(),
-        }
-    }
-
-    fn name(&self) -> String {
-        match (&self.algorithm, &self.traffic) {
-            (Some(algorithm), _) => {
-                named(algorithm, self.parameters.as_ref().unwrap_or(&Parameters::new()))
-            }
-            (None, Some(traffic)) => traffic.clone(),
-            (None, None) => self.schedules.join(" and "),
         }
     }
 }

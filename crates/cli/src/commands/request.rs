@@ -8,13 +8,12 @@ use topocoll::contention::{
 };
 use topocoll::formats::jsonl;
 use topocoll::{
-    ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Order, Parameters, Ports, Problem,
-    Schedule, Ties,
+    ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Order, Parameters, Ports, Problem, Ties,
 };
 
 use crate::args::{self, Model};
 use crate::host::check_fits;
-use crate::machine::{open, read_schedule, read_whole, schedule};
+use crate::machine::{Named, open, read_schedule, read_whole, schedule};
 use crate::uses::ORDER;
 
 /// Most bytes of a placement file.
@@ -26,7 +25,7 @@ const NODE: u128 = 16;
 /// The messages to simulate.
 pub(super) enum Messages {
     /// One schedule, rank i on node i.
-    Schedule(Schedule),
+    Schedule(Named),
     /// Schedules on chosen nodes.
     Jobs(Vec<Job>),
     /// A pattern's name.
@@ -150,9 +149,8 @@ pub(super) fn messages(
             set: rest,
             schedule: args.schedule.first().cloned(),
         };
-        let schedule =
-            schedule(machine, options, &subject).map_err(|e| name_both(e, args.model))?;
-        return Ok(Messages::Schedule(schedule));
+        let found = schedule(machine, options, &subject).map_err(|e| name_both(e, args.model))?;
+        return Ok(Messages::Schedule(found));
     }
     let mut schedules = Vec::new();
     for path in &args.schedule {
@@ -169,7 +167,7 @@ pub(super) fn messages(
         let subject =
             args::Subject { algorithm: args.algorithm.clone(), set: rest, schedule: None };
         let schedule = schedule(machine, options, &subject);
-        schedules.push(schedule.map_err(|e| name_both(e, args.model))?);
+        schedules.push(schedule.map_err(|e| name_both(e, args.model))?.schedule);
     } else {
         let most = |of: fn(&Problem) -> u32| schedules.iter().map(|s| of(&s.problem)).max();
         let rank = most(|problem| problem.ports).unwrap_or(1);

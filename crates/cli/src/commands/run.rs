@@ -12,8 +12,8 @@ use super::heading::{about_demand, assumed_by};
 use super::plural;
 use crate::demand::schedule_of_sizes;
 use crate::host::{check_threads, cores, memory};
-use crate::machine::{exchange, machine};
-use crate::render::{Answer, Head, bytes, facts, named, print, seconds};
+use crate::machine::{Named, exchange, machine};
+use crate::render::{Answer, Head, bytes, facts, print, seconds};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let whole = machine(&args.common.machine, options)?;
     let exchange = exchange(&whole, options, args.ranks.as_ref())?;
     let mut machine = exchange.machine().clone();
-    let (schedule, sizes) =
+    let (Named { schedule, name }, sizes) =
         schedule_of_sizes(&mut machine, options, &args.subject, args.demand.as_deref())?;
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
     check_threads(args.threads.unwrap_or(1))?;
@@ -98,7 +98,8 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     };
     print(options.json, &report, || {
         let about = about_demand(&machine, &schedule.problem, sizes.as_ref());
-        text(&about, &assumed_by(&machine, schedule.problem.both_ports(), options), &report)
+        let assumed = assumed_by(&machine, schedule.problem.both_ports(), options);
+        text(&name, &about, &assumed, &report)
     })?;
     Ok(if report.verified { Outcome::Fine } else { Outcome::Failed })
 }
@@ -206,9 +207,8 @@ fn median(times: &mut [Duration]) -> f64 {
     (low + high).as_secs_f64() / 2.0
 }
 
-fn text(about: &str, assumed: &str, report: &Report) -> Answer {
+fn text(name: &str, about: &str, assumed: &str, report: &Report) -> Answer {
     let rate = |time: f64| format!("{:.2} GB/s", report.bytes_moved as f64 / time / 1e9);
-    let name = named(&report.algorithm, &report.parameters);
     let time = seconds(report.time_seconds);
     let answer = match &report.wrong {
         None => Answer::new(format!("{name} takes {time}, and every byte of every rank is right.")),

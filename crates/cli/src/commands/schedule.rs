@@ -7,7 +7,7 @@ use topocoll::{Rank, check_counting_work};
 
 use crate::error::say;
 use crate::host::memory;
-use crate::machine::{machine, schedule};
+use crate::machine::{Named, machine, schedule};
 use crate::render::{Bar, check_files, check_folder, write_file, write_folder};
 use crate::{Outcome, args};
 
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
         (_, path) => check_files(&[("--out", path.as_deref())])?,
     }
     let mut machine = machine(&args.common.machine, options)?;
-    let schedule = schedule(&mut machine, options, &args.subject)?;
+    let Named { schedule, .. } = schedule(&mut machine, options, &args.subject)?;
     if let Some(rank) = args.rank {
         anyhow::ensure!(
             rank < machine.ranks(),

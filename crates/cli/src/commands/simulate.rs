@@ -10,8 +10,8 @@ use super::request::Messages;
 use super::{IN_TURN, conflicts, heat, network, request};
 use crate::demand::schedule_of_sizes;
 use crate::host::memory;
-use crate::machine::machine;
-use crate::render::{Answer, Bar, Head, Seconds, bytes, check_files, facts, named, print, seconds};
+use crate::machine::{Named, machine};
+use crate::render::{Answer, Bar, Head, Seconds, bytes, check_files, facts, print, seconds};
 use crate::{Outcome, args};
 
 /// Characters of a bar for all of the time.
@@ -60,8 +60,8 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     if args.demand.is_some() {
         return unequal(&mut machine, args, rest);
     }
-    let schedule = match request::messages(&mut machine, args, rest)? {
-        Messages::Schedule(schedule) if args.model == args::Model::Steps => schedule,
+    let Named { schedule, name } = match request::messages(&mut machine, args, rest)? {
+        Messages::Schedule(found) if args.model == args::Model::Steps => found,
         messages => return network::run(&machine, args, settings, &messages),
     };
     check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
@@ -77,16 +77,15 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let traffic = Scheduled::new(&schedule, &machine);
     heat::check_work(args, &traffic)?;
     let conflicts = conflicts::find(&traffic, &machine, args.conflicts)?;
-    let who = named(&schedule.origin.algorithm, &schedule.origin.parameters);
     let about = about_schedule(&machine, &schedule);
-    heat::draw(args, &machine, &traffic, &title_of(&machine, &about), &who)?;
+    heat::draw(args, &machine, &traffic, &title_of(&machine, &about), &name)?;
     let named_links = conflicts::entries(&conflicts, &machine, None);
     let mut report = report(&machine, &schedule, &counts, named_links);
     let totals = link_totals(&schedule, &machine);
     report.max_link_bytes = totals.map(|totals| totals.max_link_bytes);
     print(options.json, &report, || {
         let assumed = assumed_by(&machine, schedule.problem.both_ports(), options);
-        let answer = text(&about, &assumed, &report, &slowest);
+        let answer = text(&name, (&about, &assumed), &report, &slowest);
         conflicts::add(answer, &conflicts, report.conflicts.as_deref())
     })?;
     Ok(Outcome::Fine)
@@ -111,7 +110,8 @@ fn unequal(
     let (algorithm, file) = (args.algorithm.clone(), args.schedule.first().cloned());
     let subject = args::Subject { algorithm, set, schedule: file };
     let options = &args.common.options;
-    let (schedule, sizes) = schedule_of_sizes(machine, options, &subject, args.demand.as_deref())?;
+    let (Named { schedule, name }, sizes) =
+        schedule_of_sizes(machine, options, &subject, args.demand.as_deref())?;
     let sizes = sizes.expect("bug: no demand");
     let mut slowest = Slowest::default();
     let each = |step, count: &StepCount| slowest.look_at(step, count, &machine.timing);
@@ -121,12 +121,8 @@ fn unequal(
     report.demand.clone_from(&args.demand);
     print(options.json, &report, || {
         let about = about_demand(machine, &schedule.problem, Some(&sizes));
-        text(
-            &about,
-            &assumed_by(machine, schedule.problem.both_ports(), options),
-            &report,
-            &slowest,
-        )
+        let assumed = assumed_by(machine, schedule.problem.both_ports(), options);
+        text(&name, (&about, &assumed), &report, &slowest)
     })?;
     Ok(Outcome::Fine)
 }
@@ -156,7 +152,7 @@ fn report(
     }
 }
 
-fn text(about: &str, assumed: &str, report: &Report, slowest: &Slowest) -> Answer {
+fn text(name: &str, (about, assumed): (&str, &str), report: &Report, slowest: &Slowest) -> Answer {
     let share = |term: f64| {
         let share = term / report.seconds.time_seconds.max(f64::MIN_POSITIVE);
         let bar = "\u{2588}".repeat((SHARE_BAR * share).round() as usize);
@@ -199,8 +195,7 @@ fn text(about: &str, assumed: &str, report: &Report, slowest: &Slowest) -> Answe
         ));
     }
     Answer::new(format!(
-        "{} takes {} by the steps model.",
-        named(&report.algorithm, &report.parameters),
+        "{name} takes {} by the steps model.",
         seconds(report.seconds.time_seconds),
     ))
     .about(format!("{about}; barriers between steps."))

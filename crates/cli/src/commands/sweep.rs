@@ -5,8 +5,8 @@ use anyhow::Context;
 use serde::Serialize;
 use topocoll::contention::{ContentionModel, Estimate};
 use topocoll::{
-    Budget, Catalogue, Choice, Exchange, Fastest, Line, Machine, NotSimulated, Parameters, Priced,
-    Problem, Sweep,
+    Budget, COMMON, Catalogue, Choice, Exchange, Fastest, Line, Machine, NotSimulated, Parameters,
+    Priced, Problem, Sweep,
 };
 use topocoll_report::names::Names;
 
@@ -291,7 +291,8 @@ pub(super) fn asked(
     catalogue: &Catalogue,
 ) -> anyhow::Result<Vec<(String, Parameters)>> {
     let has = |name: &str, key: &str| {
-        catalogue.find(name).is_ok_and(|algorithm| algorithm.info().parameter(key).is_some())
+        COMMON.iter().any(|common| common.name == key)
+            || catalogue.find(name).is_ok_and(|algorithm| algorithm.info().parameter(key).is_some())
     };
     let mut asked: Vec<(String, Parameters)> = Vec::new();
     for (i, name) in args.algorithm.iter().enumerate() {

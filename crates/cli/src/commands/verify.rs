@@ -17,9 +17,9 @@ use super::whole::Whole;
 use super::{IN_TURN, conflicts, plural};
 use crate::error::say;
 use crate::host::memory;
-use crate::machine::{exchange, machine, schedule};
+use crate::machine::{Named, exchange, machine, schedule};
 use crate::render::{
-    Answer, Bar, Blocks, Bounds, Head, blocks, check_files, named, print, table, write_file,
+    Answer, Bar, Blocks, Bounds, Head, blocks, check_files, print, table, write_file,
 };
 use crate::{Outcome, args};
 
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     let whole = machine(&args.common.machine, options)?;
     let exchange = exchange(&whole, options, args.ranks.as_ref())?;
     let mut machine = exchange.machine().clone();
-    let schedule = schedule(&mut machine, options, &args.subject)?;
+    let Named { schedule, name } = schedule(&mut machine, options, &args.subject)?;
     let method = args.method.map(|method| match method {
         args::Method::Replay => Method::Replay,
         args::Method::Classes => Method::Classes,
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     print(options.json, &report, || {
         let certificate = report.certificate.as_ref();
         let digest = certificate.map_or(String::new(), |digest| format!("certificate {digest}"));
-        let answer = text(&machine, &schedule, &found, claims.as_ref(), &report);
+        let answer = text(&machine, (&schedule, &name), &found, claims.as_ref(), &report);
         conflicts::add(answer, &named, report.conflicts.as_deref()).notes(digest)
     })?;
     if found.proof.is_none() {
@@ -250,12 +250,11 @@ fn report(
 
 fn text(
     machine: &Machine,
-    schedule: &Schedule,
+    (schedule, name): (&Schedule, &str),
     found: &Found,
     claims: Option<&Claims>,
     report: &Report,
 ) -> Answer {
-    let name = named(&schedule.origin.algorithm, &schedule.origin.parameters);
     let violations = found.counts.port_violations;
     let exceeded = match violations {
         0 => String::new(),

@@ -72,7 +72,7 @@ fn completions_load_in_bash() {
         complete_words topocoll machines trainium
         complete_words topocoll verify full:8 --algorithm bru
         complete_words topocoll verify full:8 --algorithm bruck --set r
-        complete_words topocoll verify torus:8x8 --algorithm suh-shin --set layout=
+        complete_words topocoll verify torus:8x8 --algorithm bucket --set dim
         complete_words topocoll select full:8 --timing gen
         complete_words topocoll select full:8 --op allg";
     std::fs::write(folder.path().join("mine.toml"), "").unwrap();
@@ -95,7 +95,7 @@ fn completions_load_in_bash() {
             "trainium2-4x4 trainium2-4x4-faulty",
             "bruck",
             "radix=",
-            "layout=fixed layout=paper",
+            "dimensions=at-once dimensions=in-turn",
             "generic",
             "allgather",
         ],

@@ -6,4 +6,5 @@ mod files;
 mod help;
 mod old_files;
 mod options;
+mod steps;
 mod style;

@@ -10,7 +10,7 @@ use topocoll_topology::{Rank, View, parallel};
 
 use super::WORK_PER_SETTING;
 use super::search::Searches;
-use crate::exchange::agrees;
+use crate::exchange::{agrees, in_steps};
 use crate::price::{Price, Pricing};
 use crate::{PartlyPriced, Unsearched};
 
@@ -111,6 +111,8 @@ impl Solved {
     /// Solves the candidates of an algorithm that agree with what is given, or only this if none agrees.
     /// An algorithm that is not asked for by name may be left out of the ranking.
     ///
+    /// With [`STEPS`](topocoll_algorithms::STEPS), only those of at most so many steps are candidates.
+    ///
     /// If counting all settings without an exact price by claims takes too long, it counts only those on
     /// the algorithm's Pareto front of claimed steps and claimed blocks.
     ///
@@ -123,6 +125,7 @@ impl Solved {
         block_sizes: &[u64],
     ) -> Result<Self, NotApplicable> {
         let (request, machine) = (pricing.exchange.request(), pricing.exchange.machine());
+        let (most_steps, given) = &algorithm.info().most_steps(given)?;
         let (view, own) = request.view(algorithm.info(), given)?;
         let (fewer, own) = request.seen(view.as_ref()).fewer_ports(algorithm.info(), &own)?;
         let mut settings = match fewer.candidates(algorithm) {
@@ -166,6 +169,12 @@ impl Solved {
                     refused = vec![setting.clone()];
                 }
             }
+        }
+        let steps = |solution: &Solution| solution.claims.steps;
+        let mut solutions = in_steps(solutions, steps, algorithm, *most_steps)?;
+        if most_steps.is_some() {
+            // Their steps are not known.
+            refused.clear();
         }
         let work =
             |schedule: &Schedule| counting_work(schedule, machine, None).min(WORK_PER_SETTING);

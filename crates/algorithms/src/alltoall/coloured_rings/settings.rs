@@ -74,7 +74,7 @@ static INFO: Info = Info::new(
     "blocks combined along rings of one colour, in both directions, then sent the remaining few hops",
     "after Suh and Shin 2001, for any sides",
 )
-.taking(&[
+.with_internal(&[
     Parameter::number(
         "classes",
         "1 or 2 (classes of ranks on a line; 1 needs two sides longer than 1)",

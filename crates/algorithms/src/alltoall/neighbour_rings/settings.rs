@@ -25,7 +25,7 @@ static INFO: Info = Info::new(
     "every block hop by hop along rings and lines, in both directions of all dimensions at once",
     "after Liu et al. 2006, for any ports; leaders are our own",
 )
-.taking(&[HOP, PARTS]);
+.with_internal(&[HOP, PARTS]);
 
 /// The longest sides with leaders: claims look at every step and several positions.
 const LONGEST_LED: u32 = 1 << 16;

@@ -26,7 +26,7 @@ static INFO: Info = Info::new(
     "blocks along full rings of stride 1 to 3, in both directions, then the few hops that are left",
     "own construction, in the manner of Hinrichs et al. 1994",
 )
-.taking(&[
+.with_internal(&[
     STRIDE,
     FOLD,
     Parameter::words(

@@ -77,6 +77,7 @@ pub(super) fn answer(
     let told = if args.all { ranking.left.len() } else { SHOWN };
     let left = ranking.left.iter().take(told).map(|left| left.choice);
     let names = Names::of_rows(catalogue, selection, &rows, left);
+    let names = if names_steps(args) { names.resolved_by(selection) } else { names };
     let hidden = distinct - rows.len();
     let mut told =
         Told { args, exchange, sizes, catalogue, selection, report, ranking, rows, names, hidden };
@@ -89,6 +90,12 @@ pub(super) fn answer(
         told.rows.pop();
         told.hidden += 1;
     }
+}
+
+/// Whether other commands resolve numbers of steps by the same ranking, and names are to be short.
+fn names_steps(args: &args::Select) -> bool {
+    let is_default = args.model.is_none() && args.sync.is_none() && args.budget.is_none();
+    is_default && args.schedule.is_empty() && args.ranks.is_none() && !args.why
 }
 
 impl Told<'_> {
@@ -118,7 +125,10 @@ impl Told<'_> {
 
     /// The name of a choice with the parameters that matter, or with all parameters.
     fn named(&self, choice: &Choice) -> String {
-        if self.args.all { in_full(choice) } else { self.names.of(choice) }
+        match self.args.all && self.names.steps(choice).is_none() {
+            true => in_full(choice),
+            false => self.names.of(choice),
+        }
     }
 
     /// `Use X: 2.138 ms, 1.33x faster than Y, 1.02x the bound.`
@@ -274,6 +284,10 @@ impl Told<'_> {
             true => row.choice.parameters.clone(),
             false => self.names.setting(&row.choice.algorithm, &row.choice.parameters),
         };
+        let told = |row: &Row<'_>| match self.names.steps(row.choice) {
+            Some(steps) => steps.into(),
+            None => Field::Setting(None, setting(row)),
+        };
         let settings = self.rows.iter().any(|row| !setting(row).is_empty());
         let floor = |row: &Row<'_>| match row.choice.price.priced {
             Priced::AtLeast => ">= ",
@@ -288,7 +302,7 @@ impl Told<'_> {
         let time = if free { "in step" } else { self.ranking.model.unwrap_or("time") };
         let columns: [Column<'_>; 13] = [
             ("algorithm", true, &|row| row.choice.algorithm.clone().into()),
-            ("setting", settings, &|row| Field::Setting(None, setting(row))),
+            ("setting", settings, &told),
             (time, true, &|row| {
                 let time = if free { spent(row).total() } else { row.time };
                 format!("{}{}", floor(row), seconds(time)).into()
