@@ -9,7 +9,8 @@ use std::time::Duration;
 use common::{edited, problem, schedule_of};
 use fastrand::Rng;
 use topocoll::exec::{
-    Arrival, Driver, Endpoint, ExecError, Memory, Plan, ThreadedDriver, Transport, plan_all,
+    Arrival, Driver, Endpoint, ExecError, Memory, Plan, StepFault, ThreadedDriver, Transport,
+    plan_all,
 };
 use topocoll::{Collective, Parameters, Rank, RankClasses, Schedule, Step, Subset, Sync, machine};
 
@@ -57,7 +58,9 @@ fn overtakes(schedule: &Schedule, sync: Sync, random: &mut Rng) -> bool {
     let mut driver = ThreadedDriver::new(plan_all(&broken).unwrap(), random.usize(1..5));
     driver.set_sync(sync);
     let error = driver.exchange(1u64, &input, &mut output).unwrap_err();
-    let ExecError::Stalled { step: waits, .. } = error else { panic!("{error}") };
+    let ExecError::InStep { step: waits, fault: StepFault::Stalled { .. }, .. } = error else {
+        panic!("{error}")
+    };
     assert!(sync == Sync::Free || waits == at, "{error}");
     let mut later = false;
     for (to, number) in (0..ranks).flat_map(|to| (0..steps).map(move |number| (to, number))) {

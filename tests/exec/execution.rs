@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use common::{algorithms, check_moves, problem, schedule_of, serving, target};
 use proptest::prelude::*;
-use topocoll::exec::{ExecError, Plan, PlanError, SeededDriver, ThreadedDriver, plan_all};
+use topocoll::exec::{Plan, PlanError, SeededDriver, ThreadedDriver, plan_all};
 use topocoll::{Catalogue, Collective, Parameters, Rank, Request, machine};
 
 /// Blocks that met failures have slots of their own beside those of the whole machine's schedule.
@@ -114,9 +114,9 @@ fn a_schedule_without_a_message_is_refused_or_stalls_and_never_hangs() {
     let mixed: Vec<_> = mixed.into_iter().chain([plan_of("pairwise-xor", 3)]).collect();
     let (input, mut output) = (vec![1; 64], vec![0; 64]);
     let error = SeededDriver::new(&mixed).exchange(4u64, &input, &mut output, 1).unwrap_err();
-    assert!(matches!(error, ExecError::Stalled { .. }), "{error}");
+    assert!(error.to_string().ends_with("and no rank can go on"), "{error}");
     let error = ThreadedDriver::new(mixed, 2).exchange(4u64, &input, &mut output).unwrap_err();
-    assert!(matches!(error, ExecError::Stalled { .. }), "{error}");
+    assert!(error.to_string().ends_with("and no rank can go on"), "{error}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use topocoll_schedule::{Block, Collective, LocalCopy, Part, Schedule, SlotSet, S
 use topocoll_topology::Rank;
 
 use crate::PlanError;
+use crate::memory::Places;
 use crate::plan::{MessageRow, Moves, NONE, Names, Plan, RunRow, SetRow, Slots, StepRow};
 
 pub(crate) fn compile(schedule: &Schedule, rank: Rank) -> Result<Plan, PlanError> {
@@ -349,29 +350,29 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
             pairs.extend(filled);
         }
         for send in first_send..first_receive {
-            let one_piece = plan.in_one_piece(send, step, 2 * step + 1);
-            if one_piece || !complete {
-                // The input is never written: no receive endangers it.
-                let (mut reads, mut nothing) = (false, NONE);
+            let mut nothing = NONE;
+            if !complete {
                 plan.pieces(send, step, planned, |register, _, _| {
-                    let untouched = plan.untouched(register, 2 * step + 1);
-                    reads |= !untouched;
-                    if untouched && plan.origin[register as usize] == NONE && nothing == NONE {
+                    let holds = plan.origin[register as usize] != NONE
+                        || !plan.untouched(register, 2 * step + 1);
+                    if nothing == NONE && !holds {
                         nothing = register;
                     }
                 });
-                if nothing != NONE {
-                    return Err(empty(nothing));
-                }
-                if one_piece && reads {
-                    plan.pieces(send, step, planned, |register, _, _| {
-                        sent[register as usize] = step + 1;
-                    });
-                }
             }
-            if !one_piece {
+            if nothing != NONE {
+                return Err(empty(nothing));
+            }
+            if !plan.in_one_piece(send, step, 2 * step + 1) {
                 plan.stage(send);
+                continue;
             }
+            plan.pieces(send, step, planned, |register, _, _| {
+                // The input is never written: no receive endangers it.
+                if !plan.untouched(register, 2 * step + 1) {
+                    sent[register as usize] = step + 1;
+                }
+            });
         }
         for receive in receives {
             let mut clear = true;
@@ -414,37 +415,11 @@ impl Plan {
 
     /// Whether the bytes of a message lie in one piece of one buffer; read at `time`, or written
     /// if that is [`NONE`].
-    fn in_one_piece(&self, message: u32, step: u32, time: u32) -> bool {
-        let planned = self.problem.block_bytes;
-        if self.messages[message as usize].slots.number().is_ok() {
-            return true;
-        }
-        let (mut one, mut last) = (true, None);
-        let Err(set) = self.messages[message as usize].slots.number() else { return true };
-        let names = self.names(step);
-        let runs = self.sets[set].first_run as usize..self.sets[set].end_run as usize;
-        'runs: for run in &self.runs[runs] {
-            let (first, end) = self.part(run.part, planned);
-            for slot in run.slots() {
-                let register = names[slot as usize];
-                let read = time != NONE && self.untouched(register, time);
-                let block = if read { self.origin[register as usize] } else { register };
-                // Registers behind the output stand in memory of their own.
-                let buffer = if read { 0 } else { 1 + u8::from(register >= self.problem.ranks) };
-                let follows = |(at, of, to): (u32, u8, u64)| {
-                    of == buffer
-                        && (at == block && to == first
-                            // A register that holds nothing follows nothing.
-                            || at.checked_add(1) == Some(block) && to == planned && first == 0)
-                };
-                one = last.is_none_or(follows);
-                if !one {
-                    break 'runs;
-                }
-                last = Some((block, buffer, end));
-            }
-        }
-        one
+    pub(crate) fn in_one_piece(&self, message: u32, step: u32, time: u32) -> bool {
+        let mut regions = 0;
+        let places = Places { plan: self, block_bytes: self.problem.block_bytes };
+        places.regions(message, step, time, |_| regions += 1);
+        regions <= 1
     }
 }
 

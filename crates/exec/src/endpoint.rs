@@ -5,7 +5,7 @@ use topocoll_topology::Rank;
 use crate::error::MOST_BYTES;
 use crate::memory::Places;
 use crate::plan::{NONE, Plan};
-use crate::{BlockSizes, Buffer, ExecError, Region, Storage};
+use crate::{BlockSizes, Buffer, ExecError, Region, StepFault, Storage};
 
 /// Identifies an outstanding message of one exchange of one endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -233,6 +233,11 @@ impl Endpoint {
         self.plan.machine_rank(self.plan.rank.0)
     }
 
+    /// The error of a fault in this step.
+    pub(crate) fn error(&self, fault: StepFault) -> ExecError {
+        ExecError::InStep { rank: self.rank(), step: self.step, fault }
+    }
+
     /// Checks the sizes of the memories, so that no action names a region outside them.
     ///
     /// # Errors
@@ -264,7 +269,7 @@ impl Endpoint {
     /// The next action.
     ///
     /// # Errors
-    /// As [`check_sizes`](Self::check_sizes); [`ExecError::Stopped`] after an error or
+    /// As [`check_sizes`](Self::check_sizes); [`StepFault::Stopped`] after an error or
     /// [`cancel`](Self::cancel).
     pub fn poll(&mut self) -> Result<Action, ExecError> {
         loop {
@@ -294,7 +299,7 @@ impl Endpoint {
                 }
                 Stage::Local => {
                     self.stage = Stage::Pack(self.first_send());
-                    if self.moves().is_some() {
+                    if self.plan.moves(self.step).is_some() {
                         return Ok(Some(Action::Copy(MemoryCopy::Local)));
                     }
                 }
@@ -347,7 +352,7 @@ impl Endpoint {
                 }
                 Stage::Done => return Ok(Some(Action::Done)),
                 Stage::Stopped => {
-                    let stopped = ExecError::Stopped { rank: self.rank(), step: self.step };
+                    let stopped = self.error(StepFault::Stopped);
                     return Err(self.refusal.clone().unwrap_or(stopped));
                 }
             }
@@ -357,16 +362,16 @@ impl Endpoint {
     /// Records that a message of `bytes` has been sent or received.
     ///
     /// # Errors
-    /// [`ExecError::Length`] for another length than the message's: a short read; then the exchange
-    /// is stopped. [`ExecError::Token`] for a message that is not outstanding; the exchange goes
+    /// [`StepFault::Length`] for another length than the message's: a short read; then the exchange
+    /// is stopped. [`StepFault::Token`] for a message that is not outstanding; the exchange goes
     /// on.
     pub fn complete(&mut self, token: Token, bytes: u64) -> Result<(), ExecError> {
         let number = self.outstanding_message(token)?;
         let message = self.message(number);
         if bytes != message.region.bytes {
             self.stage = Stage::Stopped;
-            let (rank, step, expected) = (self.rank(), self.step, message.region.bytes);
-            return Err(ExecError::Length { rank, step, peer: message.peer, bytes, expected });
+            let (peer, expected) = (message.peer, message.region.bytes);
+            return Err(self.error(StepFault::Length { peer, bytes, expected }));
         }
         let first = self.first_send();
         self.messages[(number - first) as usize].1 = State::Complete;
@@ -384,8 +389,8 @@ impl Endpoint {
         match self.outstanding_message(token) {
             Ok(number) => {
                 self.stage = Stage::Stopped;
-                let (rank, step, peer) = (self.rank(), self.step, self.message(number).peer);
-                ExecError::Transport { rank, step, peer, reason: reason.into() }
+                let peer = self.message(number).peer;
+                self.error(StepFault::Transport { peer, reason: reason.into() })
             }
             Err(error) => error,
         }
@@ -415,7 +420,6 @@ impl Endpoint {
     /// them.
     pub fn pieces(&self, copy: MemoryCopy, mut each: impl FnMut(Region, Region)) {
         let step = self.step;
-        let staged = |offset, bytes| Region { buffer: Buffer::Work, offset, bytes };
         match copy {
             MemoryCopy::Keep => {
                 for &register in &self.plan.kept {
@@ -430,7 +434,7 @@ impl Endpoint {
                 }
             }
             MemoryCopy::Local => {
-                let Some(moves) = self.moves() else { return };
+                let Some((_, moves)) = self.plan.moves(step) else { return };
                 let pieces = || {
                     let pairs = moves.registers.iter();
                     pairs.map(|&(from, to)| self.copied(from, to, 2 * step, 2 * step))
@@ -438,34 +442,31 @@ impl Endpoint {
                 if !moves.scratch {
                     return pieces().for_each(|(from, to)| each(from, to));
                 }
-                let scratch = |at: &mut u64, bytes| {
-                    *at += bytes;
-                    staged(*at - bytes, bytes)
+                let scratch = || {
+                    let at = |offset: &mut u64, bytes| {
+                        *offset += bytes;
+                        Some(Region { buffer: Buffer::Work, offset: *offset - bytes, bytes })
+                    };
+                    pieces().map(|(from, _)| from.bytes).scan(self.register_bytes(), at)
                 };
-                let mut at = self.register_bytes();
-                for (from, _) in pieces() {
-                    each(from, scratch(&mut at, from.bytes));
-                }
-                at = self.register_bytes();
-                for (_, to) in pieces() {
-                    each(scratch(&mut at, to.bytes), to);
-                }
+                pieces().zip(scratch()).for_each(|((from, _), scratch)| each(from, scratch));
+                pieces().zip(scratch()).for_each(|((_, to), scratch)| each(scratch, to));
             }
-            MemoryCopy::Pack(message) => {
-                let mut at = message.region.offset;
-                self.regions(self.number(message.token), |piece| {
-                    each(piece, staged(at, piece.bytes));
-                    at += piece.bytes;
-                });
-            }
+            MemoryCopy::Pack(message) => self.staged(message, |piece, staged| each(piece, staged)),
             MemoryCopy::Unpack(message) => {
-                let mut at = message.region.offset;
-                self.regions(self.number(message.token), |piece| {
-                    each(staged(at, piece.bytes), piece);
-                    at += piece.bytes;
-                });
+                self.staged(message, |piece, staged| each(staged, piece))
             }
         }
+    }
+
+    /// Calls `each` with the regions of a staged message, and their places in staging memory.
+    #[inline]
+    fn staged(&self, message: EndpointMessage, mut each: impl FnMut(Region, Region)) {
+        let mut offset = message.region.offset;
+        self.regions(self.number(message.token), |piece| {
+            each(piece, Region { buffer: Buffer::Work, offset, ..piece });
+            offset += piece.bytes;
+        });
     }
 
     /// A block copied between registers: where it is read and where it is written.
@@ -497,11 +498,6 @@ impl Endpoint {
                 planned.known(&self.plan).regions(message, self.step, &self.held, each);
             }
         }
-    }
-
-    fn moves(&self) -> Option<&crate::plan::Moves> {
-        let at = self.plan.moves.binary_search_by_key(&self.step, |moves| moves.step);
-        at.ok().map(|i| &self.plan.moves[i])
     }
 
     /// Whether both ends skip a message, because they know that it has no bytes.
@@ -590,8 +586,7 @@ impl Endpoint {
                 .checked_sub(self.first_send())
                 .and_then(|i| self.messages.get(i as usize))
                 .is_some_and(|(_, state)| *state == State::Outstanding);
-        let (rank, step) = (self.rank(), self.step);
-        known.then_some(number).ok_or(ExecError::Token { rank, step, token: token.0 })
+        known.then_some(number).ok_or_else(|| self.error(StepFault::Token { token: token.0 }))
     }
 
     fn first_send(&self) -> u32 {
@@ -605,4 +600,16 @@ impl Endpoint {
     fn end(&self) -> u32 {
         self.first_send() + self.messages.len() as u32
     }
+}
+
+/// Begins an exchange of all ranks.
+pub(crate) fn begin_all(
+    endpoints: &mut [Endpoint],
+    sizes: impl Into<BlockSizes>,
+) -> Result<(), ExecError> {
+    let sizes = sizes.into();
+    endpoints.iter_mut().try_for_each(|endpoint| {
+        endpoint.begin(sizes.clone());
+        endpoint.check_sizes()
+    })
 }

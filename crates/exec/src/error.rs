@@ -234,105 +234,15 @@ pub enum ExecError {
         /// The rank.
         rank: Rank,
     },
-    /// A message of another length than the schedule says.
-    #[error(
-        "rank {rank}, step {step}: {bytes} bytes to or from rank {peer}, and the message has {expected}"
-    )]
-    Length {
+    /// A fault of a rank in a step.
+    #[error("rank {rank}, step {step}: {fault}")]
+    InStep {
         /// The rank.
         rank: Rank,
         /// The step.
         step: u32,
-        /// The other end.
-        peer: Rank,
-        /// Bytes that moved.
-        bytes: u64,
-        /// Bytes of the message.
-        expected: u64,
-    },
-    /// An error of the transport.
-    #[error("rank {rank}, step {step}: rank {peer}: {reason}")]
-    Transport {
-        /// The rank.
-        rank: Rank,
-        /// The step.
-        step: u32,
-        /// The other end.
-        peer: Rank,
-        /// Its reason.
-        reason: String,
-    },
-    /// A message that no receive matches.
-    #[error("rank {rank}, step {step}: a message of tag {tag} from rank {peer}, which sends none")]
-    Unexpected {
-        /// The rank.
-        rank: Rank,
-        /// The step.
-        step: u32,
-        /// Its sender.
-        peer: Rank,
-        /// Its tag.
-        tag: u32,
-    },
-    /// A rank that has failed in this exchange, or gone on to a later one.
-    #[error("rank {rank}, step {step}: rank {peer} has left the exchange")]
-    Left {
-        /// The rank.
-        rank: Rank,
-        /// The step.
-        step: u32,
-        /// The rank that it waits for.
-        peer: Rank,
-    },
-    /// The transport's own barrier did not end, or not in time.
-    #[error("rank {rank}, step {step}: the barrier before it: {reason}")]
-    Barrier {
-        /// The rank.
-        rank: Rank,
-        /// The step after the barrier.
-        step: u32,
-        /// The transport's reason.
-        reason: String,
-    },
-    /// The deadline passed.
-    #[error("rank {rank}, step {step}: nothing from rank {peer} within {} s", within.as_secs_f64())]
-    Deadline {
-        /// The rank.
-        rank: Rank,
-        /// The step.
-        step: u32,
-        /// A rank that it waits for.
-        peer: Rank,
-        /// The time given.
-        within: Duration,
-    },
-    /// All ranks wait.
-    #[error("rank {rank}, step {step}: waits for rank {peer}, and no rank can go on")]
-    Stalled {
-        /// The lowest rank that waits.
-        rank: Rank,
-        /// The step.
-        step: u32,
-        /// The rank that it waits for.
-        peer: Rank,
-    },
-    /// A token of no outstanding message.
-    #[error("rank {rank}, step {step}: token {token} is not outstanding")]
-    Token {
-        /// The rank.
-        rank: Rank,
-        /// The step.
-        step: u32,
-        /// The token.
-        token: u64,
-    },
-    /// The exchange was cancelled, or stopped by an error before.
-    #[error("rank {rank}, step {step}: the exchange was stopped")]
-    Stopped {
-        /// The rank.
-        rank: Rank,
-        /// The step.
-        step: u32,
+        /// The fault.
+        fault: StepFault,
     },
     /// Threads that the system does not start.
     #[error("cannot start {threads} more threads: {reason}")]
@@ -350,4 +260,71 @@ pub enum ExecError {
         /// Bytes available.
         available: u128,
     },
+}
+
+/// What goes wrong in a step.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StepFault {
+    /// A message of another length than the schedule says.
+    #[error("{bytes} bytes to or from rank {peer}, and the message has {expected}")]
+    Length {
+        /// The other end.
+        peer: Rank,
+        /// Bytes that moved.
+        bytes: u64,
+        /// Bytes of the message.
+        expected: u64,
+    },
+    /// An error of the transport.
+    #[error("rank {peer}: {reason}")]
+    Transport {
+        /// The other end.
+        peer: Rank,
+        /// Its reason.
+        reason: String,
+    },
+    /// A message that no receive matches.
+    #[error("a message of tag {tag} from rank {peer}, which sends none")]
+    Unexpected {
+        /// Its sender.
+        peer: Rank,
+        /// Its tag.
+        tag: u32,
+    },
+    /// A rank that has failed in this exchange, or gone on to a later one.
+    #[error("rank {peer} has left the exchange")]
+    Left {
+        /// The rank that it waits for.
+        peer: Rank,
+    },
+    /// The transport's own barrier before the step did not end, or not in time.
+    #[error("the barrier before it: {reason}")]
+    Barrier {
+        /// The transport's reason.
+        reason: String,
+    },
+    /// The deadline passed.
+    #[error("nothing from rank {peer} within {} s", within.as_secs_f64())]
+    Deadline {
+        /// A rank that it waits for.
+        peer: Rank,
+        /// The time given.
+        within: Duration,
+    },
+    /// All ranks wait; this is the lowest.
+    #[error("waits for rank {peer}, and no rank can go on")]
+    Stalled {
+        /// The rank that it waits for.
+        peer: Rank,
+    },
+    /// A token of no outstanding message.
+    #[error("token {token} is not outstanding")]
+    Token {
+        /// The token.
+        token: u64,
+    },
+    /// The exchange was cancelled, or stopped by an error before.
+    #[error("the exchange was stopped")]
+    Stopped,
 }

@@ -2,7 +2,6 @@
 
 use topocoll_schedule::Collective;
 
-use crate::memory::Places;
 use crate::plan::Plan;
 
 impl Plan {
@@ -73,18 +72,15 @@ impl Plan {
             if self.messages[send as usize].slots.is_staged() {
                 continue;
             }
-            let (mut regions, before) = (0, sent.len());
-            let places = Places { plan: self, block_bytes: planned };
-            places.regions(send, step, 2 * step + 1, |_| regions += 1);
+            if !self.in_one_piece(send, step, 2 * step + 1) {
+                self.stage(send);
+                continue;
+            }
             self.pieces(send, step, planned, |register, _, _| {
                 if self.untouched(register, 2 * step + 1) {
                     sent.push(self.place(self.origin[register as usize]));
                 }
             });
-            if regions > 1 {
-                sent.truncate(before);
-                self.stage(send);
-            }
         }
         if sent.is_empty() {
             return;

@@ -51,7 +51,7 @@ mod turn;
 mod views;
 
 pub use endpoint::{Action, Endpoint, EndpointMessage, MemoryCopy, Token};
-pub use error::{ExecError, PlanError};
+pub use error::{ExecError, PlanError, StepFault};
 pub use memory::{Buffer, Memory, RawBuffers, Region, Storage};
 pub use plan::{Plan, plan_all};
 pub use seeded::SeededDriver;

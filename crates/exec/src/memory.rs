@@ -216,23 +216,34 @@ impl Places<'_> {
 
     /// The regions of a message in order, those that touch joined.
     #[inline]
-    pub(crate) fn regions(self, message: u32, step: u32, time: u32, mut each: impl FnMut(Region)) {
-        let mut last: Option<Region> = None;
+    pub(crate) fn regions(self, message: u32, step: u32, time: u32, each: impl FnMut(Region)) {
+        let mut joined = Joined { last: None, each };
         self.plan.pieces(message, step, self.block_bytes, |register, first, end| {
-            let next = self.region(register, first, end, time);
-            if let Some(last) = &mut last
-                && last.buffer == next.buffer
-                && last.offset + last.bytes == next.offset
-            {
-                last.bytes += next.bytes;
-                return;
-            }
-            if let Some(last) = last.replace(next) {
-                each(last);
-            }
+            joined.push(self.region(register, first, end, time));
         });
-        if let Some(last) = last {
-            each(last);
+        joined.end();
+    }
+}
+
+/// Regions in order, of which those that touch are given to `each` as one.
+pub(crate) struct Joined<F> {
+    pub(crate) last: Option<Region>,
+    pub(crate) each: F,
+}
+
+impl<F: FnMut(Region)> Joined<F> {
+    #[inline]
+    pub(crate) fn push(&mut self, next: Region) {
+        match &mut self.last {
+            Some(last) if (last.buffer, last.offset + last.bytes) == (next.buffer, next.offset) => {
+                last.bytes += next.bytes;
+            }
+            last => last.replace(next).into_iter().for_each(&mut self.each),
         }
+    }
+
+    #[inline]
+    pub(crate) fn end(self) {
+        self.last.into_iter().for_each(self.each);
     }
 }

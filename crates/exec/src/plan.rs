@@ -126,14 +126,6 @@ impl RunRow {
     pub(crate) fn axes(axis: Axis) -> (u32, i32) {
         (axis.count as u32, axis.stride as i32)
     }
-
-    pub(crate) fn slots(self) -> impl Iterator<Item = u32> {
-        let Self { base, outer, inner, .. } = self;
-        (0..outer.0 as i32).flat_map(move |i| {
-            let row = base as i32 + i * outer.1;
-            (0..inner.0 as i32).map(move |j| (row + j * inner.1) as u32)
-        })
-    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -349,6 +341,12 @@ impl Plan {
     pub(crate) fn schedule_rank(&self, rank: Rank) -> usize {
         let Some(subset) = &self.subset else { return rank.index() };
         subset.position(rank).expect("bug: a peer outside the subset") as usize
+    }
+
+    /// The copies of a step, and their place among those of all steps.
+    pub(crate) fn moves(&self, step: u32) -> Option<(usize, &Moves)> {
+        let at = self.moves.binary_search_by_key(&step, |moves| moves.step);
+        at.ok().map(|i| (i, &self.moves[i]))
     }
 
     /// The messages of a step by number, sends first.

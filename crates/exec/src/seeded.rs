@@ -1,7 +1,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::{Action, BlockSizes, Endpoint, EndpointMessage, ExecError, Memory, Plan, Storage};
+use crate::endpoint::begin_all;
+use crate::{
+    Action, BlockSizes, Endpoint, EndpointMessage, ExecError, Memory, Plan, StepFault, Storage,
+};
 
 /// All ranks in one thread, in an order drawn from a seed: the same seed, the same order.
 ///
@@ -44,7 +47,7 @@ impl SeededDriver {
         mut output: &mut [u8],
         seed: u64,
     ) -> Result<(), ExecError> {
-        self.begin(sizes)?;
+        begin_all(&mut self.endpoints, sizes)?;
         // Buffers that are too small are refused before a workspace is allocated.
         let needed = |bytes: fn(&Endpoint) -> u128| self.endpoints.iter().map(bytes).sum::<u128>();
         let fit = input.len() as u128 >= needed(Endpoint::input_bytes)
@@ -81,16 +84,8 @@ impl SeededDriver {
         seed: u64,
     ) -> Result<(), ExecError> {
         assert_eq!(memories.len(), self.endpoints.len(), "a memory for every rank");
-        self.begin(sizes)?;
+        begin_all(&mut self.endpoints, sizes)?;
         self.run(memories, seed)
-    }
-
-    fn begin(&mut self, sizes: impl Into<BlockSizes>) -> Result<(), ExecError> {
-        let sizes = sizes.into();
-        self.endpoints.iter_mut().try_for_each(|endpoint| {
-            endpoint.begin(sizes.clone());
-            endpoint.check_sizes()
-        })
     }
 
     fn run<S: Storage>(&mut self, memories: &mut [S], seed: u64) -> Result<(), ExecError> {
@@ -135,16 +130,11 @@ impl SeededDriver {
                 }
             }
         }
-        match self
-            .endpoints
-            .iter()
-            .find_map(|endpoint| Some((endpoint, endpoint.outstanding().next()?)))
-        {
-            None => Ok(()),
-            Some((endpoint, EndpointMessage { peer, .. })) => {
-                Err(ExecError::Stalled { rank: endpoint.rank(), step: endpoint.step(), peer })
-            }
-        }
+        let stalled = self.endpoints.iter().find_map(|endpoint| {
+            let peer = endpoint.outstanding().next()?.peer;
+            Some(endpoint.error(StepFault::Stalled { peer }))
+        });
+        stalled.map_or(Ok(()), Err)
     }
 }
 

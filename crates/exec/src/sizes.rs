@@ -22,6 +22,7 @@ use topocoll_schedule::{Demand, Problem, Schedule};
 use topocoll_topology::{Rank, parallel};
 
 use crate::error::MOST_BYTES;
+use crate::memory::Joined;
 use crate::plan::{NONE, Plan, all_or_first_error};
 use crate::{Buffer, PlanError, Region};
 
@@ -96,7 +97,7 @@ impl PlannedSizes {
         for step in 0..steps {
             let sent: Vec<Sent> = parallel::each(&mut ranks).map(|rank| rank.sent(step)).collect();
             let hear = |rank: &mut Sizing| -> Result<(), PlanError> {
-                let plan = Arc::clone(&rank.plan);
+                let plan = Arc::clone(&rank.found.plan);
                 let mut before = HashMap::new();
                 for receive in plan.receives(step) {
                     let peer = plan.messages[receive as usize].peer;
@@ -105,16 +106,12 @@ impl PlannedSizes {
                     *before += 1;
                     let heard = sizes.filter(|sizes| sizes.len() == plan.piece_count(receive));
                     let refused = PlanError::Unpaired { rank: plan.rank, step, peer: Rank(peer) };
-                    rank.given.extend_from_slice(heard.ok_or(refused)?);
+                    rank.found.given.extend_from_slice(heard.ok_or(refused)?);
                 }
                 rank.receive(step);
                 Ok(())
             };
-            if let Some(refused) =
-                parallel::each(&mut ranks).find_map_first(|rank| hear(rank).err())
-            {
-                return Err(refused);
-            }
+            all_or_first_error(parallel::each(&mut ranks).map(hear))?;
         }
         let ranks = all_or_first_error(parallel::each(ranks).map(Sizing::finish))?;
         Ok(Self { ranks })
@@ -134,9 +131,9 @@ impl PlannedSizes {
             for receive in plan.receives(step) {
                 let mut passes = false;
                 plan.pieces(receive, step, 0, |register, _, _| {
-                    passes |= rank.last_write[register as usize] != 2 * step + 1
+                    passes |= rank.found.last_write[register as usize] != 2 * step + 1
                         || register >= plan.problem.ranks;
-                    rank.given.push(column.get(register as usize).copied().unwrap_or(0));
+                    rank.found.given.push(column.get(register as usize).copied().unwrap_or(0));
                 });
                 if passes {
                     return Err(PlanError::Passes { rank: plan.rank, step });
@@ -283,10 +280,8 @@ impl RankSizes {
 
     /// What the copies of a step give them.
     pub(crate) fn copied(&self, step: u32, sizes: &mut [u64]) {
-        let Ok(i) = self.plan.moves.binary_search_by_key(&step, |moves| moves.step) else { return };
-        for (&(_, to), &bytes) in
-            self.plan.moves[i].registers.iter().zip(&self.given[self.moved[i]..])
-        {
+        let Some((i, moves)) = self.plan.moves(step) else { return };
+        for (&(_, to), &bytes) in moves.registers.iter().zip(&self.given[self.moved[i]..]) {
             sizes[to as usize] = bytes;
         }
     }
@@ -326,16 +321,10 @@ impl RankSizes {
 
     /// The regions of a message of a step in order, those that touch joined, those of no bytes left
     /// out; `sizes` are the registers' before its messages.
-    pub(crate) fn regions(
-        &self,
-        message: u32,
-        step: u32,
-        sizes: &[u64],
-        mut each: impl FnMut(Region),
-    ) {
+    pub(crate) fn regions(&self, message: u32, step: u32, sizes: &[u64], each: impl FnMut(Region)) {
         let sends = message < self.plan.steps[step as usize].first_receive;
         let mut next = self.messages[message as usize].first as usize;
-        let mut last: Option<Region> = None;
+        let mut joined = Joined { last: None, each };
         self.plan.pieces(message, step, 0, |register, _, _| {
             let region = if sends {
                 self.read(register, sizes[register as usize], 2 * step + 1)
@@ -343,42 +332,23 @@ impl RankSizes {
                 next += 1;
                 self.write(register, self.given[next - 1], 2 * step + 1)
             };
-            if region.bytes == 0 {
-                return;
-            }
-            match &mut last {
-                Some(last)
-                    if last.buffer == region.buffer
-                        && last.offset + last.bytes == region.offset =>
-                {
-                    last.bytes += region.bytes;
-                }
-                _ => {
-                    if let Some(last) = last.replace(region) {
-                        each(last);
-                    }
-                }
+            if region.bytes > 0 {
+                joined.push(region);
             }
         });
-        if let Some(last) = last {
-            each(last);
-        }
+        joined.end();
     }
 }
 
 /// Follows the sizes through a rank's steps.
 struct Sizing {
-    plan: Arc<Plan>,
+    /// What has been found, without the offsets.
+    found: RankSizes,
     row: Vec<u64>,
-    last_write: Vec<u32>,
     /// By register, the size of the block it holds.
     sizes: Vec<u64>,
     /// By register, the largest that passes.
     room: Vec<u64>,
-    messages: Vec<Weight>,
-    given: Vec<u64>,
-    moved: Vec<usize>,
-    scratch: u64,
     too_large: bool,
 }
 
@@ -427,34 +397,36 @@ impl Sizing {
         }
         let size = |&block: &u32| if block == NONE { 0 } else { row[block as usize] };
         let nothing = Weight { bytes: 0, first: 0, staged: false };
-        Ok(Self {
+        let found = RankSizes {
             plan: Arc::clone(plan),
+            input: Vec::new(),
+            output: Vec::new(),
+            work: Vec::new(),
             last_write,
-            sizes: plan.origin.iter().map(size).collect(),
-            room: vec![0; registers],
             messages: vec![nothing; plan.messages.len()],
             given: Vec::new(),
             moved: Vec::new(),
             scratch: 0,
-            too_large: false,
-            row,
-        })
+            staging: 0,
+        };
+        let (sizes, room) = (plan.origin.iter().map(size).collect(), vec![0; registers]);
+        Ok(Self { found, row, sizes, room, too_large: false })
     }
 
     /// Does a step's copies, and gives the sizes of the pieces of what is sent.
     fn sent(&mut self, step: u32) -> Sent {
-        let plan = Arc::clone(&self.plan);
-        let moves = plan.moves.binary_search_by_key(&step, |moves| moves.step);
-        if let Ok(i) = moves {
-            let (moves, first) = (&plan.moves[i], self.given.len());
-            self.moved.push(first);
-            self.given.extend(moves.registers.iter().map(|&(from, _)| self.sizes[from as usize]));
-            let copied = total(&self.given[first..], &mut self.too_large);
+        let plan = Arc::clone(&self.found.plan);
+        if let Some((_, moves)) = plan.moves(step) {
+            let found = &mut self.found;
+            let first = found.given.len();
+            found.moved.push(first);
+            found.given.extend(moves.registers.iter().map(|&(from, _)| self.sizes[from as usize]));
+            let copied = total(&found.given[first..], &mut self.too_large);
             if moves.scratch {
-                self.scratch = self.scratch.max(copied);
+                found.scratch = found.scratch.max(copied);
             }
             for (j, &(_, to)) in moves.registers.iter().enumerate() {
-                self.give(to, self.given[first + j], 2 * step);
+                self.give(to, self.found.given[first + j], 2 * step);
             }
         }
         let mut sent = Sent::default();
@@ -465,7 +437,7 @@ impl Sizing {
                     sent.sizes.push(self.sizes[register as usize]);
                 });
                 let of_message = &sent.sizes[first..];
-                self.messages[send as usize].bytes = total(of_message, &mut self.too_large);
+                self.found.messages[send as usize].bytes = total(of_message, &mut self.too_large);
                 let peer = plan.messages[send as usize].peer;
                 sent.messages.push((peer, first..sent.sizes.len()));
             }
@@ -477,30 +449,31 @@ impl Sizing {
 
     /// Does a step's receives, the sizes of whose pieces have been appended to `given`.
     fn receive(&mut self, step: u32) {
-        let plan = Arc::clone(&self.plan);
+        let plan = Arc::clone(&self.found.plan);
         let pieces: usize = plan.receives(step).map(|receive| plan.piece_count(receive)).sum();
-        let mut next = self.given.len() - pieces;
+        let mut next = self.found.given.len() - pieces;
         for receive in plan.receives(step) {
             let first = next;
             plan.pieces(receive, step, 0, |register, _, _| {
-                self.give(register, self.given[next], 2 * step + 1);
+                self.give(register, self.found.given[next], 2 * step + 1);
                 next += 1;
             });
-            let bytes = total(&self.given[first..next], &mut self.too_large);
-            self.messages[receive as usize] = Weight { bytes, first: first as u32, staged: false };
+            let bytes = total(&self.found.given[first..next], &mut self.too_large);
+            self.found.messages[receive as usize] =
+                Weight { bytes, first: first as u32, staged: false };
         }
     }
 
     fn give(&mut self, register: u32, bytes: u64, time: u32) {
         let at = register as usize;
         self.sizes[at] = bytes;
-        if self.last_write[at] != time || register >= self.plan.problem.ranks {
+        if self.found.last_write[at] != time || register >= self.found.plan.problem.ranks {
             self.room[at] = self.room[at].max(bytes);
         }
     }
 
     fn finish(mut self) -> Result<RankSizes, PlanError> {
-        let plan = Arc::clone(&self.plan);
+        let plan = Arc::clone(&self.found.plan);
         let ranks = plan.problem.ranks as usize;
         let mut offsets = |sizes: &[u64]| {
             let mut end = Some(0u64);
@@ -517,22 +490,11 @@ impl Sizing {
         if self.too_large {
             return Err(PlanError::Bytes { rank: plan.rank });
         }
-        let (count, most) = (self.given.len() as u64, u32::MAX.into());
+        let (count, most) = (self.found.given.len() as u64, u32::MAX.into());
         if count > most {
             return Err(PlanError::TooMany { what: "blocks received", count, most });
         }
-        let mut sizes = RankSizes {
-            input,
-            output,
-            work,
-            last_write: self.last_write,
-            messages: self.messages,
-            given: self.given,
-            moved: self.moved,
-            scratch: self.scratch,
-            staging: 0,
-            plan,
-        };
+        let mut sizes = RankSizes { input, output, work, ..self.found };
         sizes.stage()?;
         Ok(sizes)
     }

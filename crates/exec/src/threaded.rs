@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use topocoll_schedule::Sync;
 
+use crate::endpoint::begin_all;
 use crate::queue::Queue;
 use crate::turn::Turn;
 use crate::{
     Action, BlockSizes, Buffer, Endpoint, EndpointMessage, ExecError, Memory, MemoryCopy, Plan,
-    Region, Storage as _, Token,
+    Region, StepFault, Storage as _, Token,
 };
 
 /// Many ranks on few threads.
@@ -67,9 +68,7 @@ pub struct Timed {
 /// One rank during an exchange.
 struct Lane<'m> {
     endpoint: &'m mut Endpoint,
-    input: &'m [u8],
-    output: &'m mut [u8],
-    work: &'m mut [u8],
+    memory: Memory<'m>,
     desk: &'m mut Desk,
 }
 
@@ -184,11 +183,7 @@ impl ThreadedDriver {
     ) -> Result<Timed, ExecError> {
         self.start_others()?;
         let start = Instant::now();
-        let sizes = sizes.into();
-        self.endpoints.iter_mut().try_for_each(|endpoint| {
-            endpoint.begin(sizes.clone());
-            endpoint.check_sizes()
-        })?;
+        begin_all(&mut self.endpoints, sizes)?;
         let Some(first) = self.endpoints.first() else {
             return Ok(Timed { elapsed: start.elapsed(), most_under_way: 0 });
         };
@@ -214,7 +209,8 @@ impl ThreadedDriver {
             (output, rest_output) = rest_output.split_at_mut(endpoint.output_bytes() as usize);
             inputs.push(input);
             desk.clear();
-            lanes.push(Mutex::new(Lane { endpoint, input, output, work, desk }));
+            let memory = Memory { input, output, work };
+            lanes.push(Mutex::new(Lane { endpoint, memory, desk }));
         }
         lock(&self.roll).open(lanes.len(), tags as usize);
         for (turn, inbox) in self.turns.iter().zip(&self.inboxes) {
@@ -305,7 +301,8 @@ struct Alarm<'s, 'm>(&'s Shared<'m>);
 impl Drop for Alarm<'_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let stopped = ExecError::Stopped { rank: topocoll_topology::Rank(0), step: 0 };
+            let (rank, fault) = (topocoll_topology::Rank(0), StepFault::Stopped);
+            let stopped = ExecError::InStep { rank, step: 0, fault };
             lock(self.0.roll).failed.get_or_insert(stopped);
             self.0.changed.notify_all();
         }
@@ -369,12 +366,8 @@ impl Shared<'_> {
     fn stalled(&self) -> ExecError {
         let waiting = self.lanes.iter().find_map(|lane| {
             let lane = lock(lane);
-            let (rank, step) = (lane.endpoint.rank(), lane.endpoint.step());
-            lane.desk.posted.front().map(|&EndpointMessage { peer, .. }| ExecError::Stalled {
-                rank,
-                step,
-                peer,
-            })
+            let peer = lane.desk.posted.front()?.peer;
+            Some(lane.endpoint.error(StepFault::Stalled { peer }))
         });
         waiting.expect("bug: ranks that wait for nobody")
     }
@@ -424,7 +417,7 @@ impl Shared<'_> {
             Payload::Lent(rank, message.region)
         } else {
             let mut packed = spare.pop().unwrap_or_default();
-            packed.extend_from_slice(lane.memory().bytes(message.region));
+            packed.extend_from_slice(lane.memory.bytes(message.region));
             Payload::Packed(packed)
         };
         if let Payload::Packed(bytes) = &payload {
@@ -498,10 +491,6 @@ impl Desk {
 }
 
 impl Lane<'_> {
-    fn memory(&mut self) -> Memory<'_> {
-        Memory { input: self.input, output: self.output, work: self.work }
-    }
-
     fn take_held(&mut self, token: Token) -> Payload {
         let at = self.desk.held.iter().position(|(held, _)| *held == token);
         let held = at.and_then(|at| self.desk.held.remove(at));
@@ -511,9 +500,8 @@ impl Lane<'_> {
     fn copy(&mut self, copy: MemoryCopy, shared: &Shared<'_>, spare: &mut Vec<Vec<u8>>) {
         match copy {
             MemoryCopy::Keep | MemoryCopy::Local => {
-                let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
-                let held = work.len() as u64;
-                let mut memory = Memory { input, output, work };
+                let memory = &mut self.memory;
+                let held = memory.work.len() as u64;
                 // Only while it is copied is a block behind the registers.
                 let behind =
                     |region: Region| region.buffer == Buffer::Work && region.offset >= held;
@@ -527,8 +515,7 @@ impl Lane<'_> {
                         scratch.extend_from_slice(memory.bytes(from));
                     } else if behind(from) {
                         let first = (from.offset - held) as usize;
-                        let block = &scratch[first..first + from.bytes as usize];
-                        memory.bytes_mut(to).copy_from_slice(block);
+                        memory.write(to, &scratch[first..first + from.bytes as usize]);
                     } else {
                         memory.copy(from, to);
                     }
@@ -538,20 +525,16 @@ impl Lane<'_> {
             MemoryCopy::Pack(message) => {
                 let mut packed = spare.pop().unwrap_or_default();
                 packed.reserve_exact(message.region.bytes as usize);
-                let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
-                let memory = Memory { input, output, work };
+                let memory = &self.memory;
                 self.endpoint.pieces(copy, |from, _| packed.extend_from_slice(memory.bytes(from)));
                 self.desk.held.push_back((message.token, Payload::Packed(packed)));
             }
             MemoryCopy::Unpack(message) => {
                 let payload = self.take_held(message.token);
                 let bytes = shared.bytes(&payload);
-                let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
-                let mut memory = Memory { input, output, work };
                 self.endpoint.pieces(copy, |from, to| {
                     let first = (from.offset - message.region.offset) as usize;
-                    let piece = &bytes[first..first + from.bytes as usize];
-                    memory.bytes_mut(to).copy_from_slice(piece);
+                    self.memory.write(to, &bytes[first..first + from.bytes as usize]);
                 });
                 shared.arrived(payload, spare);
             }
@@ -583,7 +566,7 @@ impl Lane<'_> {
             if message.staged {
                 self.desk.held.push_back((message.token, payload));
             } else {
-                self.memory().bytes_mut(message.region).copy_from_slice(bytes);
+                self.memory.write(message.region, bytes);
                 shared.arrived(payload, spare);
             }
         }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use topocoll_schedule::Sync;
 use topocoll_topology::Rank;
 
-use crate::{Action, Buffer, Endpoint, EndpointMessage, ExecError, Plan, Region, Storage, Token};
+use crate::{
+    Action, Buffer, Endpoint, EndpointMessage, ExecError, Plan, Region, StepFault, Storage, Token,
+};
 
 /// Carries a rank's messages. A runtime implements it for [`Driver`].
 ///
@@ -234,8 +236,7 @@ impl<T: Transport> Driver<T> {
     ) -> Result<(), ExecError> {
         let (plan, step) = (endpoint.plan(), endpoint.step());
         if let Some(ended) = self.transport.barrier(plan, patience) {
-            let rank = endpoint.rank();
-            return ended.map_err(|reason| ExecError::Barrier { rank, step, reason });
+            return ended.map_err(|reason| endpoint.error(StepFault::Barrier { reason }));
         }
         // Tags after those of steps, and of ranks that leave.
         let (tag, region) =
@@ -244,11 +245,13 @@ impl<T: Transport> Driver<T> {
         for (to, from) in plan.barrier_rounds() {
             let (to, from) = (message(to), message(from));
             let sent = self.transport.send(to.peer, self.tag(to), &[]);
-            sent.map_err(|reason| failed(endpoint, to.peer, reason))?;
+            sent.map_err(|reason| endpoint.error(StepFault::Transport { peer: to.peer, reason }))?;
             let bytes = if self.transport.places() {
                 let tag = self.tag(from);
                 let received = self.transport.receive_into(from.peer, tag, &mut [], patience);
-                let received = received.map_err(|reason| failed(endpoint, from.peer, reason))?;
+                let received = received.map_err(|reason| {
+                    endpoint.error(StepFault::Transport { peer: from.peer, reason })
+                })?;
                 received.ok_or_else(|| late(endpoint, from, patience))?
             } else if let Some(arrival) = self.kept(endpoint, from)? {
                 arrival.bytes.len() as u64
@@ -257,8 +260,8 @@ impl<T: Transport> Driver<T> {
                 self.awaited(endpoint, posted, patience)?.1.bytes.len() as u64
             };
             if bytes > 0 {
-                let (rank, peer, tag) = (endpoint.rank(), from.peer, self.tag(from));
-                return Err(ExecError::Unexpected { rank, step, peer, tag });
+                let (peer, tag) = (from.peer, self.tag(from));
+                return Err(endpoint.error(StepFault::Unexpected { peer, tag }));
             }
         }
         Ok(())
@@ -294,7 +297,11 @@ impl<T: Transport> Driver<T> {
         }
         let tags = i64::from(endpoint.plan().tags());
         let has_left = |held: &Arrival| of_peer(held) && self.step(endpoint, held) >= tags;
-        if self.held.iter().any(has_left) { Err(gone(endpoint, peer)) } else { Ok(None) }
+        if self.held.iter().any(has_left) {
+            Err(endpoint.error(StepFault::Left { peer }))
+        } else {
+            Ok(None)
+        }
     }
 
     /// A posted receive and its message, which arrives within `patience`.
@@ -311,7 +318,9 @@ impl<T: Transport> Driver<T> {
             let left =
                 until.map_or(patience, |until| until.saturating_duration_since(Instant::now()));
             let arrival = match self.transport.arrival(left) {
-                Err(reason) => return Err(failed(endpoint, first.peer, reason)),
+                Err(reason) => {
+                    return Err(endpoint.error(StepFault::Transport { peer: first.peer, reason }));
+                }
                 Ok(None) if left.is_zero() => return Err(late(endpoint, first, patience)),
                 Ok(None) => continue,
                 Ok(Some(arrival)) => arrival,
@@ -331,7 +340,7 @@ impl<T: Transport> Driver<T> {
                 let from = arrival.from;
                 self.held.push_back(arrival);
                 if step >= i64::from(tags) && posted.iter().any(|message| message.peer == from) {
-                    return Err(gone(endpoint, from));
+                    return Err(endpoint.error(StepFault::Left { peer: from }));
                 }
             }
             if left.is_zero() {
@@ -347,19 +356,9 @@ fn behind(next: &[u32], arrival: &Arrival) -> i32 {
 }
 
 fn unexpected(endpoint: &Endpoint, arrival: &Arrival) -> ExecError {
-    let (rank, step) = (endpoint.rank(), endpoint.step());
-    ExecError::Unexpected { rank, step, peer: arrival.from, tag: arrival.tag }
-}
-
-fn failed(endpoint: &Endpoint, peer: Rank, reason: String) -> ExecError {
-    ExecError::Transport { rank: endpoint.rank(), step: endpoint.step(), peer, reason }
-}
-
-fn gone(endpoint: &Endpoint, peer: Rank) -> ExecError {
-    ExecError::Left { rank: endpoint.rank(), step: endpoint.step(), peer }
+    endpoint.error(StepFault::Unexpected { peer: arrival.from, tag: arrival.tag })
 }
 
 fn late(endpoint: &Endpoint, message: EndpointMessage, within: Duration) -> ExecError {
-    let (rank, step) = (endpoint.rank(), endpoint.step());
-    ExecError::Deadline { rank, step, peer: message.peer, within }
+    endpoint.error(StepFault::Deadline { peer: message.peer, within })
 }

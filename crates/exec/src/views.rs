@@ -176,16 +176,27 @@ impl<'a> Views<'a> {
     /// Gathers a region into `message`.
     fn gather(&mut self, region: Region) {
         self.message.resize(region.bytes as usize, 0);
-        let (offset, message) = (region.offset as usize, &mut self.message);
         match region.buffer {
-            Buffer::Input => {
-                let layout = self.input.1.as_ref().expect("bug: an exchange in place has no input");
-                layout.gather(self.input.0, offset, message);
-            }
-            Buffer::Output => self.output.1.gather(self.output.0, offset, message),
-            Buffer::Work => message.copy_from_slice(&self.work[region.range()]),
+            Buffer::Work => self.message.copy_from_slice(&self.work[region.range()]),
+            _ => gather(&self.input, (&*self.output.0, &self.output.1), region, &mut self.message),
         }
     }
+}
+
+/// Copies a region of the input or the output out of its buffer.
+fn gather(
+    input: &(&[u8], Option<Layout>),
+    output: (&[u8], &Layout),
+    region: Region,
+    out: &mut [u8],
+) {
+    let (buffer, layout) = match (region.buffer, &input.1) {
+        (Buffer::Input, layout) => {
+            (input.0, layout.as_ref().expect("bug: an exchange in place has no input"))
+        }
+        _ => output,
+    };
+    layout.gather(buffer, region.offset as usize, out);
 }
 
 fn check(
@@ -222,24 +233,17 @@ impl Storage for Views<'_> {
 
     fn copy(&mut self, from: Region, to: Region) {
         from.check_copy(to);
-        if to.buffer == Buffer::Work {
-            let (offset, work) = (from.offset as usize, &mut self.work);
-            match from.buffer {
-                Buffer::Input => {
-                    let layout =
-                        self.input.1.as_ref().expect("bug: an exchange in place has no input");
-                    layout.gather(self.input.0, offset, &mut work[to.range()]);
-                }
-                Buffer::Output => {
-                    self.output.1.gather(self.output.0, offset, &mut work[to.range()]);
-                }
-                Buffer::Work => work.copy_within(from.range(), to.offset as usize),
+        let (at, output) = (to.offset as usize, (&*self.output.0, &self.output.1));
+        match (from.buffer, to.buffer) {
+            (Buffer::Work, Buffer::Work) => self.work.copy_within(from.range(), at),
+            (_, Buffer::Work) => gather(&self.input, output, from, &mut self.work[to.range()]),
+            (Buffer::Work, _) => {
+                self.output.1.scatter(&self.work[from.range()], at, self.output.0);
             }
-        } else if from.buffer == Buffer::Work {
-            self.output.1.scatter(&self.work[from.range()], to.offset as usize, self.output.0);
-        } else {
-            self.gather(from);
-            self.output.1.scatter(&self.message, to.offset as usize, self.output.0);
+            _ => {
+                self.gather(from);
+                self.output.1.scatter(&self.message, at, self.output.0);
+            }
         }
     }
 

@@ -8,7 +8,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use topocoll_exec::{Action, Arrival, Driver, Endpoint, ExecError, Memory, Plan, Transport};
+use topocoll_exec::{
+    Action, Arrival, Driver, Endpoint, ExecError, Memory, Plan, StepFault, Transport,
+};
 use topocoll_schedule::{
     Block, Collective, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet,
     Step, Strided, Sync,
@@ -266,7 +268,9 @@ fn barriers_that_fail_name_rank_step_and_peer_and_never_hang() {
     assert!(cut.iter().all(Result::is_err), "a rank passes a barrier without rank 2: {cut:?}");
     let lost = told(Fault::Lose(SECOND_BARRIER));
     assert!(lost.iter().all(Result::is_err), "a rank passes a barrier without rank 2: {lost:?}");
-    let late = lost.iter().any(|end| matches!(end, Err(ExecError::Deadline { step: 2, .. })));
+    let late = lost.iter().any(|end| {
+        matches!(end, Err(ExecError::InStep { step: 2, fault: StepFault::Deadline { .. }, .. }))
+    });
     assert!(late, "{lost:?}");
     // A message with the tag of a barrier is not that of its step.
     let stray = told(Fault::Stray(SECOND_BARRIER));
@@ -298,7 +302,7 @@ fn after_a_failure_all_ranks_go_on() {
             let ranks = exchanges(fault, LONG, syncs);
             assert_eq!(ranks[2][0].clone().unwrap_err().to_string(), refused);
             let left = |outputs: &Vec<Result<_, ExecError>>| {
-                matches!(outputs[0], Err(ExecError::Left { .. }))
+                matches!(outputs[0], Err(ExecError::InStep { fault: StepFault::Left { .. }, .. }))
             };
             assert!(ranks.iter().any(left), "{fault:?}: {ranks:?}");
             for (rank, outputs) in ranks.into_iter().enumerate() {
@@ -327,12 +331,18 @@ fn tokens_of_other_exchanges_and_cancelled_endpoints_are_refused() {
     endpoint.begin(BLOCK);
     let fresh = first(&mut endpoint);
     assert_eq!((stale.peer, stale.region), (fresh.peer, fresh.region));
-    assert!(matches!(endpoint.complete(stale.token, BLOCK), Err(ExecError::Token { .. })));
+    assert!(matches!(
+        endpoint.complete(stale.token, BLOCK),
+        Err(ExecError::InStep { fault: StepFault::Token { .. }, .. })
+    ));
     endpoint.complete(fresh.token, BLOCK).unwrap();
-    assert!(matches!(endpoint.complete(fresh.token, BLOCK), Err(ExecError::Token { .. })));
+    assert!(matches!(
+        endpoint.complete(fresh.token, BLOCK),
+        Err(ExecError::InStep { fault: StepFault::Token { .. }, .. })
+    ));
     assert_eq!(endpoint.outstanding().count(), 0);
     endpoint.cancel();
-    assert!(matches!(endpoint.poll(), Err(ExecError::Stopped { .. })));
+    assert!(matches!(endpoint.poll(), Err(ExecError::InStep { fault: StepFault::Stopped, .. })));
 }
 
 /// Sizes past 2 and 4 GiB, with a transport that only counts.

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use crate::symbols as mpi;
-use topocoll::exec::ExecError;
+use topocoll::exec::{ExecError, StepFault};
 
 /// MPI's error code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -22,7 +22,9 @@ impl Failed {
 impl From<ExecError> for Failed {
     fn from(error: ExecError) -> Self {
         Self(match error {
-            ExecError::Length { .. } => mpi::MPI_ERR_TRUNCATE as c_int,
+            ExecError::InStep { fault: StepFault::Length { .. }, .. } => {
+                mpi::MPI_ERR_TRUNCATE as c_int
+            }
             _ => mpi::MPI_ERR_INTERN as c_int,
         })
     }
