@@ -94,17 +94,16 @@ fn one_rank(c: &mut Criterion) {
     let full = machine("full:1048576").expect("a machine");
     let radix = |radix| Parameters::from([("radix".to_owned(), Setting::Integer(radix))]);
     let uneven = machine("torus:1021x1019").expect("a torus");
-    let near = |residual: &str| {
+    let near = || {
         Parameters::from([
             ("classes".to_owned(), Setting::Integer(2)),
             ("landing".to_owned(), Setting::Text("near".to_owned())),
-            ("residual".to_owned(), Setting::Text(residual.to_owned())),
         ])
     };
     for (name, machine, algorithm, parameters) in [
         ("suh-shin", &grid, "suh-shin", Parameters::new()),
-        ("coloured-rings residual=direct", &grid, "coloured-rings", near("direct")),
-        ("coloured-rings on 1021x1019", &uneven, "coloured-rings", near("axis")),
+        ("coloured-rings landing=near", &grid, "coloured-rings", near()),
+        ("coloured-rings on 1021x1019", &uneven, "coloured-rings", near()),
         ("bruck radix=2", &full, "bruck", radix(2)),
         ("bruck radix=1024", &full, "bruck", radix(1024)),
     ] {
