@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use crate::error::check_limit;
 use crate::spec::number;
 use crate::{
     FullyConnected, Link, LinkId, LinkKind, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment,
@@ -41,8 +42,8 @@ impl Clusters {
     /// No nodes, a node without ranks, or more than 2^32 - 1 ranks.
     pub fn new(groups: &[(u32, u32)]) -> Result<Self, TopologyError> {
         let nodes = groups.iter().map(|&(nodes, _)| u64::from(nodes)).sum::<u64>();
-        let nodes = u32::try_from(nodes).map_err(|_| TopologyError::TooManyRanks)?;
-        let network = FullyConnected::new(nodes).map_err(|_| TopologyError::NoNodes)?;
+        let nodes = u32::try_from(nodes).map_err(|_| TopologyError::too_many_ranks())?;
+        let network = FullyConnected::new(nodes).map_err(|_| TopologyError::no_nodes())?;
         Self::on(Arc::new(network), groups)
     }
 
@@ -53,17 +54,16 @@ impl Clusters {
     /// As [`new`](Self::new), or other nodes than the network has.
     pub fn on(network: Arc<dyn Topology>, groups: &[(u32, u32)]) -> Result<Self, TopologyError> {
         let mut cluster = Self { runs: Vec::new(), ranks: 0, nodes: 0, network };
-        let (what, size) = ("link classes", cluster.link_classes().len());
-        if size > MAX_DIMENSIONS {
-            let most = MAX_DIMENSIONS as u64;
-            return Err(TopologyError::Size { what, size: size as u64, most });
-        }
+        check_limit("link classes", cluster.link_classes().len() as u64, MAX_DIMENSIONS as u64)?;
         for &(nodes, size) in groups.iter().filter(|group| group.0 > 0) {
             if size == 0 {
-                return Err(TopologyError::EmptyNode { node: u64::from(cluster.nodes) });
+                let node = cluster.nodes;
+                return Err(
+                    format!("node {node} has 0 ranks: every node holds at least one").into()
+                );
             }
             let ranks = nodes.checked_mul(size).and_then(|ranks| ranks.checked_add(cluster.ranks));
-            let ranks = ranks.ok_or(TopologyError::TooManyRanks)?;
+            let ranks = ranks.ok_or_else(TopologyError::too_many_ranks)?;
             match cluster.runs.last_mut() {
                 Some(run) if run.size == size => run.nodes += nodes,
                 _ => cluster.runs.push(NodeRun {
@@ -78,8 +78,10 @@ impl Clusters {
         }
         let on_network = cluster.network.ranks();
         match cluster.nodes {
-            0 => Err(TopologyError::NoNodes),
-            nodes if nodes != on_network => Err(TopologyError::Nodes { nodes, on_network }),
+            0 => Err(TopologyError::no_nodes()),
+            nodes if nodes != on_network => {
+                Err(format!("{nodes} nodes with ranks: the network has {on_network} nodes").into())
+            }
             _ => Ok(cluster),
         }
     }
@@ -290,7 +292,7 @@ pub(crate) fn cluster(rest: &str) -> Result<Arc<dyn Topology>, String> {
         };
         groups.push((nodes, number(&format!("ranks on each node of group {i}"), size)?));
     }
-    Ok(Arc::new(Clusters::new(&groups).map_err(|e| e.to_string())?))
+    Ok(Arc::new(Clusters::new(&groups)?))
 }
 
 #[cfg(test)]
@@ -314,9 +316,9 @@ mod tests {
     fn a_billion_nodes_need_no_memory() {
         let cluster = Clusters::new(&[(1 << 30, 3)]).unwrap();
         assert_eq!(cluster.node_of(Rank(3 << 29)), 1 << 29);
-        let refused = |groups| Clusters::new(groups).unwrap_err();
-        assert_eq!(refused(&[(1 << 30, 4)]), TopologyError::TooManyRanks);
-        assert_eq!(refused(&[(2, 3), (1, 0)]), TopologyError::EmptyNode { node: 2 });
-        assert_eq!(refused(&[(0, 3)]), TopologyError::NoNodes);
+        let refused = |groups| Clusters::new(groups).unwrap_err().message;
+        assert!(refused(&[(1 << 30, 4)]).contains("more than 4294967295 ranks"));
+        assert!(refused(&[(2, 3), (1, 0)]).contains("node 2 has 0 ranks"));
+        assert!(refused(&[(0, 3)]).contains("0 nodes"));
     }
 }

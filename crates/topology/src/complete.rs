@@ -15,7 +15,10 @@ impl FullyConnected {
     /// # Errors
     /// No ranks.
     pub fn new(ranks: u32) -> Result<Self, TopologyError> {
-        if ranks == 0 { Err(TopologyError::NoRanks) } else { Ok(Self { ranks }) }
+        match ranks {
+            0 => Err("0 ranks: a machine has at least one".to_owned().into()),
+            ranks => Ok(Self { ranks }),
+        }
     }
 }
 
@@ -40,5 +43,5 @@ impl Topology for FullyConnected {
 /// `64`.
 pub(crate) fn full(rest: &str) -> Result<Arc<dyn Topology>, String> {
     let ranks = number("number of ranks", rest)?;
-    Ok(Arc::new(FullyConnected::new(ranks).map_err(|e| e.to_string())?))
+    Ok(Arc::new(FullyConnected::new(ranks)?))
 }

@@ -45,7 +45,7 @@ impl Graph {
         let most = u128::from(routers) * u128::from(global) + 1;
         let groups = groups.map_or(most, u128::from);
         let refuse = |what: String, rule: String| {
-            Err(TopologyError::Family { family: "dragonfly", what, rule })
+            Err(format!("a dragonfly cannot have {what}: {rule}").into())
         };
         let numbers = [
             ("nodes on each router", nodes),
@@ -203,7 +203,7 @@ pub(crate) fn dragonfly(rest: &str) -> Result<Arc<dyn Topology>, String> {
             ));
         }
     };
-    Ok(Arc::new(Graph::dragonfly(nodes, routers, global, groups).map_err(|e| e.to_string())?))
+    Ok(Arc::new(Graph::dragonfly(nodes, routers, global, groups)?))
 }
 
 #[cfg(test)]

@@ -36,9 +36,8 @@ impl Graph {
     /// # Errors
     /// An arity below 2, no levels, a taper below 1, or more than 2^20 nodes.
     pub fn fat_tree(arity: u32, levels: u32, taper: (u32, u32)) -> Result<Self, TopologyError> {
-        let refuse = |what: String, rule: &str| {
-            Err(TopologyError::Family { family: "fat tree", what, rule: rule.to_owned() })
-        };
+        let refuse =
+            |what: String, rule: &str| Err(format!("a fat tree cannot have {what}: {rule}").into());
         if arity < 2 {
             return refuse(format!("arity {arity}"), "a switch has at least 2 ports down");
         }
@@ -150,7 +149,7 @@ pub(crate) fn fat_tree(rest: &str) -> Result<Arc<dyn Topology>, String> {
         _ => return Err("a fat tree has an arity, levels, and perhaps a taper".to_owned()),
     };
     let (arity, levels) = (number("arity", arity)?, number("number of levels", levels)?);
-    Ok(Arc::new(Graph::fat_tree(arity, levels, taper).map_err(|e| e.to_string())?))
+    Ok(Arc::new(Graph::fat_tree(arity, levels, taper)?))
 }
 
 #[cfg(test)]

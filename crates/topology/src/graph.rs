@@ -53,11 +53,9 @@ pub(crate) fn check_size(
 ) -> Result<(), TopologyError> {
     let limits = [("nodes", nodes, MOST_NODES), ("directed links", links, MOST_LINKS)];
     match limits.iter().find(|(_, size, most)| *size > u128::from(*most)) {
-        Some((what, size, most)) => Err(TopologyError::Family {
-            family,
-            what: format!("{size} {what}"),
-            rule: format!("the limit is {most}"),
-        }),
+        Some((what, size, most)) => {
+            Err(format!("a {family} cannot have {size} {what}: the limit is {most}").into())
+        }
         None => Ok(()),
     }
 }

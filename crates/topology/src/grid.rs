@@ -318,7 +318,7 @@ fn sides(rest: &str, wraps: impl Fn(usize) -> Option<bool>) -> Result<Arc<dyn To
         sides.push(number(&format!("side {u}"), side)?);
         wrap.push(wraps(u).unwrap_or(marked));
     }
-    Ok(Arc::new(Grid::new(&sides, &wrap).map_err(|e| e.to_string())?))
+    Ok(Arc::new(Grid::new(&sides, &wrap)?))
 }
 
 #[cfg(test)]
@@ -445,6 +445,6 @@ mod tests {
             [Segment { dimension: 0, hops: 1 }, Segment { dimension: 1, hops: 1 }]
         );
         assert_eq!(grid.links(), 4 * u64::from(u32::MAX));
-        assert_eq!(Grid::torus(&[65536, 65536]), Err(TopologyError::TooManyRanks));
+        assert_eq!(Grid::torus(&[65536, 65536]), Err(TopologyError::too_many_ranks()));
     }
 }

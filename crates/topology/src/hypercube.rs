@@ -16,12 +16,8 @@ impl Graph {
     /// Fewer than 1 or more than 20 dimensions.
     pub fn hypercube(dimensions: u32) -> Result<Self, TopologyError> {
         if !(1..=MOST).contains(&dimensions) {
-            let (family, what) = ("hypercube", format!("{dimensions} dimensions"));
-            return Err(TopologyError::Family {
-                family,
-                what,
-                rule: format!("it has 1 to {MOST}"),
-            });
+            let rule = format!("it has 1 to {MOST}");
+            return Err(format!("a hypercube cannot have {dimensions} dimensions: {rule}").into());
         }
         let mut graph = Self::hyperx(&vec![2; dimensions as usize])?;
         graph.form = format!("hypercube:{dimensions}");
@@ -32,7 +28,7 @@ impl Graph {
 /// Reads the number of dimensions.
 pub(crate) fn hypercube(rest: &str) -> Result<Arc<dyn Topology>, String> {
     let dimensions = number("number of dimensions", rest)?;
-    Ok(Arc::new(Graph::hypercube(dimensions).map_err(|e| e.to_string())?))
+    Ok(Arc::new(Graph::hypercube(dimensions)?))
 }
 
 #[cfg(test)]

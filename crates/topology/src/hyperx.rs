@@ -78,7 +78,7 @@ pub(crate) fn hyperx(rest: &str) -> Result<Arc<dyn Topology>, String> {
     let sides = rest.split('x').take(MAX_DIMENSIONS + 1).enumerate();
     let sides = sides.map(|(u, side)| number(&format!("side {u}"), side));
     let sides = sides.collect::<Result<Vec<_>, _>>()?;
-    Ok(Arc::new(Graph::hyperx(&sides).map_err(|e| e.to_string())?))
+    Ok(Arc::new(Graph::hyperx(&sides)?))
 }
 
 #[cfg(test)]

@@ -50,10 +50,7 @@ impl Graph {
     /// `sides` and `shifts` differ in length.
     pub fn twisted_torus(sides: &[u32], shifts: &[u32]) -> Result<Self, TopologyError> {
         let radix = MixedRadix::twisted(sides, shifts)?;
-        if radix.ranks() > MOST_TWISTED {
-            let (what, nodes) = ("a twisted torus", radix.ranks());
-            return Err(TopologyError::TooManyNodes { what, nodes, most: MOST_TWISTED });
-        }
+        check_nodes(&radix, "a twisted torus", MOST_TWISTED)?;
         of_places(radix, vec![true; sides.len()], Vec::new())
     }
 
@@ -167,6 +164,14 @@ impl Lattice {
     }
 }
 
+/// Refuses a lattice with too many nodes to keep all links and routes.
+fn check_nodes(radix: &MixedRadix, what: &str, most: u32) -> Result<(), TopologyError> {
+    match radix.ranks() {
+        nodes if nodes > most => Err(format!("{nodes} nodes: {what} has at most {most}").into()),
+        _ => Ok(()),
+    }
+}
+
 fn of_places(
     radix: MixedRadix,
     wrap: Vec<bool>,
@@ -174,9 +179,8 @@ fn of_places(
 ) -> Result<Graph, TopologyError> {
     // Without faults and ends, translations map all nodes onto each other: routes to one suffice.
     let whole = faults.is_empty() && wrap.iter().all(|&wraps| wraps);
-    if !whole && radix.ranks() > MOST_FAULTY {
-        let (what, nodes) = ("a machine with failed nodes or links", radix.ranks());
-        return Err(TopologyError::TooManyNodes { what, nodes, most: MOST_FAULTY });
+    if !whole {
+        check_nodes(&radix, "a machine with failed nodes or links", MOST_FAULTY)?;
     }
     faults.sort_unstable();
     faults.dedup();
@@ -189,7 +193,8 @@ fn of_places(
     let present = |place: &u32| node_at[*place as usize] != NONE;
     let places: Vec<u32> = (0..radix.ranks()).filter(present).collect();
     if places.is_empty() {
-        return Err(TopologyError::AllAbsent(radix.ranks()));
+        let rule = "a machine has at least one node";
+        return Err(format!("all {} nodes are absent: {rule}", radix.ranks()).into());
     }
     for (node, &place) in (0..).zip(&places) {
         node_at[place as usize] = node;
@@ -245,7 +250,7 @@ pub(crate) fn twisted_torus(rest: &str) -> Result<Arc<dyn Topology>, String> {
     let own = |&side: &u32| if side == longest { 0 } else { side };
     let shifts: Vec<u32> =
         shifts.iter().zip(&sides).map(|(shift, side)| shift.unwrap_or_else(|| own(side))).collect();
-    Ok(Arc::new(Graph::twisted_torus(&sides, &shifts).map_err(|e| e.to_string())?))
+    Ok(Arc::new(Graph::twisted_torus(&sides, &shifts)?))
 }
 
 #[cfg(test)]

@@ -30,15 +30,17 @@ impl MixedRadix {
     /// No side, more than [`MAX_DIMENSIONS`] of them, a side of 0, or more than 2^32 - 1 ranks.
     pub fn new(sides: &[u32]) -> Result<Self, TopologyError> {
         if sides.is_empty() || sides.len() > MAX_DIMENSIONS {
-            return Err(TopologyError::Dimensions(sides.len()));
+            let (count, most) = (sides.len(), MAX_DIMENSIONS);
+            return Err(format!("{count} dimensions: a grid has between 1 and {most}").into());
         }
         if let Some(dimension) = sides.iter().position(|&side| side == 0) {
-            return Err(TopologyError::ZeroSide { dimension });
+            let rule = "every side has at least one position";
+            return Err(format!("side 0 along dimension {dimension}: {rule}").into());
         }
         let ranks = sides
             .iter()
             .try_fold(1u32, |ranks, &side| ranks.checked_mul(side))
-            .ok_or(TopologyError::TooManyRanks)?;
+            .ok_or_else(TopologyError::too_many_ranks)?;
         let mut strides = Coordinates::from_elem(1, sides.len());
         for u in (0..sides.len() - 1).rev() {
             strides[u] = strides[u + 1] * sides[u + 1];
@@ -61,7 +63,11 @@ impl MixedRadix {
         let longest = radix.longest();
         for (dimension, (&side, &shift)) in sides.iter().zip(shifts).enumerate() {
             if shift > 0 && (side == longest || shift >= longest) {
-                return Err(TopologyError::Twist { dimension, side, shift, longest });
+                return Err(format!(
+                    "side {dimension} of length {side} shifts by {shift}: only sides shorter than the longest \
+                     ({longest}) shift, and by less than that"
+                )
+                .into());
             }
         }
         Ok(Self { shifts: Coordinates::from_slice(shifts), ..radix })

@@ -85,6 +85,5 @@ const NOT_OPEN: &str = "--taper is of links between switches that have no LinkSp
      topology.conf, and the machine has no such links";
 
 fn refuse(given: bool, message: &str) -> Result<(), SpecError> {
-    let refused = SpecError { message: message.to_owned(), span: None };
-    if given { Err(refused) } else { Ok(()) }
+    if given { Err(message.into()) } else { Ok(()) }
 }

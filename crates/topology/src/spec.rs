@@ -33,6 +33,13 @@ pub struct SpecError {
     pub span: Option<Range<usize>>,
 }
 
+/// An error without a place in a file.
+impl<M: Into<String>> From<M> for SpecError {
+    fn from(message: M) -> Self {
+        Self { message: message.into(), span: None }
+    }
+}
+
 /// Reads a short form such as `torus:16x16`, `grid:16~x8` or `cluster:32*4,1*2`.
 ///
 /// Absent nodes and broken links follow, each after a `/`: `/0,1` is a node, `/0,1+1` the link that
@@ -120,7 +127,7 @@ impl NodesOn {
             }
             Some(sizes) => sizes.iter().map(|&size| (1, size)).collect(),
         };
-        Ok(Arc::new(Clusters::on(network, &groups).map_err(|e| e.to_string())?))
+        Ok(Arc::new(Clusters::on(network, &groups)?))
     }
 }
 
@@ -239,7 +246,7 @@ impl<'a> Faults<'a> {
             (Shape::Grid(grid), _) => Graph::of_grid(grid, &faults),
             _ => unreachable!("bug: faults of {topology:?}"),
         };
-        graph.map(|graph| Arc::new(graph) as _).map_err(|e| e.to_string())
+        Ok(Arc::new(graph?))
     }
 }
 

@@ -21,17 +21,19 @@ impl Subset {
     /// No ranks, a rank that the machine does not have, or one that is listed twice.
     pub fn new(ranks: &[Rank], machine_ranks: u32) -> Result<Self, TopologyError> {
         if ranks.is_empty() {
-            return Err(TopologyError::EmptySubset);
+            return Err("0 ranks: a subset has at least one".to_owned().into());
         }
         if let Some(&rank) = ranks.iter().find(|rank| rank.0 >= machine_ranks) {
-            return Err(TopologyError::NoSuchRank { rank, ranks: machine_ranks });
+            let last = i64::from(machine_ranks) - 1;
+            return Err(format!("rank {rank}: there are ranks 0 to {last}").into());
         }
         let mut sorted: Vec<u32> = (0..ranks.len() as u32).collect();
         sorted.sort_unstable_by_key(|&i| (ranks[i as usize], i));
         let twice = sorted.windows(2).find(|two| ranks[two[0] as usize] == ranks[two[1] as usize]);
         if let Some(&[first, second]) = twice {
             let rank = ranks[first as usize];
-            return Err(TopologyError::ListedTwice { rank, positions: (first, second) });
+            let positions = format!("positions {first} and {second}, counted from 0");
+            return Err(format!("rank {rank} is listed at {positions}").into());
         }
         Ok(Self { ranks: ranks.into(), sorted: sorted.into(), machine_ranks })
     }

@@ -149,7 +149,7 @@ impl Timing {
     /// of `topology`.
     ///
     /// # Errors
-    /// [`TopologyError::LinkClasses`] with the classes of both.
+    /// The classes of both.
     pub fn fits(&self, from: &dyn Topology, topology: &dyn Topology) -> Result<(), TopologyError> {
         let (theirs, ours) = (from.link_classes(), topology.link_classes());
         let each = [&self.startup, &self.per_byte, &self.per_hop]
@@ -157,7 +157,12 @@ impl Timing {
             .any(|value| value.values().len() > 1);
         if each && theirs != ours {
             let (timing, topology) = (self.name.clone(), topology.short_form());
-            return Err(TopologyError::LinkClasses { timing, theirs, topology, ours });
+            let (theirs, ours) = (theirs.join(", "), ours.join(", "));
+            return Err(format!(
+                "timing `{timing}` has values for its link classes ({theirs}), but {topology} has other classes \
+                 ({ours})"
+            )
+            .into());
         }
         Ok(())
     }

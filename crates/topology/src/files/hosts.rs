@@ -45,7 +45,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
         last = host;
         sizes.push(ranks);
     }
-    cluster(name, &sizes).map_err(|e| SpecError { message: e.to_string(), span: None })
+    Ok(cluster(name, &sizes)?)
 }
 
 /// A host and its ranks.

@@ -65,10 +65,8 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     })?;
     let ranks = if cores.iter().all(|&count| count == 0) { units } else { cores };
     let nodes: Vec<u32> = ranks.into_iter().filter(|&count| count > 0).collect();
-    cluster(name, &nodes).map_err(|_| SpecError {
-        message: "no Core and no PU: write the file with lstopo without filters".to_owned(),
-        span: None,
-    })
+    let none = "no Core and no PU: write the file with lstopo without filters";
+    cluster(name, &nodes).map_err(|_| none.into())
 }
 
 /// The numbers of a set of processing units, 32 units each, the lowest first: `0x1,0x0000000f`.

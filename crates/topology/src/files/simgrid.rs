@@ -38,11 +38,9 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
         _ => Ok(()),
     }
     })?;
-    let none = || SpecError {
-        message: format!("no <cluster> with a topology of {KINDS}: no other platform is supported"),
-        span: None,
-    };
-    machine.ok_or_else(none)
+    let none =
+        || format!("no <cluster> with a topology of {KINDS}: no other platform is supported");
+    Ok(machine.ok_or_else(none)?)
 }
 
 const KINDS: &str = "TORUS, FAT_TREE or DRAGONFLY";
@@ -92,7 +90,7 @@ fn torus(parameters: &str) -> Result<Grid, String> {
         sides.push(side.parse().map_err(|_| format!("side `{side}` is not a whole number"))?);
     }
     sides.reverse();
-    Grid::torus(&sides).map_err(|e| e.to_string())
+    Ok(Grid::torus(&sides)?)
 }
 
 /// The lists of `4,2;3,1;2,1;2`, each of a given length unless that is 0.

@@ -90,7 +90,7 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
         let sizes: Vec<u32> = switches.iter().map(|switch| switch.hosts.len() as u32).collect();
         cluster(name, &sizes)
     };
-    machine.map_err(|e| SpecError { message: e.to_string(), span: None })
+    Ok(machine?)
 }
 
 /// What is assumed of links between switches, if the file leaves some open.

@@ -1,7 +1,8 @@
 //! Graphs from lists of links.
 
 use super::shortest::Shortest;
-use super::{Capacity, Graph, LinkKind, ListedLinks, MOST_LINKS, Routes};
+use super::{Capacity, Graph, LinkKind, ListedLinks, MOST_LINKS};
+use crate::error::check_limit;
 use crate::text::printable;
 use crate::{MAX_DIMENSIONS, TopologyError};
 
@@ -36,43 +37,27 @@ impl ListedGraph {
     /// # Errors
     /// No nodes, a link of a vertex that is not there, to itself or without capacity, a node that
     /// cannot reach another, or too many vertices, links, classes or kinds of links.
-    pub fn with_shortest_routes(self) -> Result<Graph, TopologyError> {
+    pub fn with_shortest_routes(mut self) -> Result<Graph, TopologyError> {
         let pairs = u64::from(self.nodes) * (u64::from(self.nodes) + u64::from(self.switches));
-        if pairs > MOST_PAIRS {
-            return Err(TopologyError::Size {
-                what: "pairs of a node and a vertex",
-                size: pairs,
-                most: MOST_PAIRS,
-            });
-        }
-        self.build(|links, nodes| Shortest::new(links, nodes).map(|routes| Box::new(routes) as _))
-    }
-
-    /// The graph with routes by a rule.
-    pub(crate) fn build(
-        mut self,
-        routes: impl FnOnce(&super::Links, u32) -> Result<Box<dyn Routes>, (u32, u32)>,
-    ) -> Result<Graph, TopologyError> {
+        check_limit("pairs of a node and a vertex", pairs, MOST_PAIRS)?;
         let vertices = u64::from(self.nodes) + u64::from(self.switches);
         let links = self.links.len() as u64;
-        let limits = [
-            ("vertices", vertices, MOST_VERTICES),
-            ("links", links, MOST_LINKS),
-            ("link classes", self.classes.len() as u64, MAX_DIMENSIONS as u64),
-        ];
-        if let Some(&(what, size, most)) = limits.iter().find(|(_, size, most)| size > most) {
-            return Err(TopologyError::Size { what, size, most });
-        }
+        check_limit("vertices", vertices, MOST_VERTICES)?;
+        check_limit("links", links, MOST_LINKS)?;
+        check_limit("link classes", self.classes.len() as u64, MAX_DIMENSIONS as u64)?;
         if self.nodes == 0 {
-            return Err(TopologyError::NoNodes);
+            return Err(TopologyError::no_nodes());
         }
+        let refuse = |from, to, rule| -> Result<Graph, TopologyError> {
+            Err(format!("link {from} -> {to}: {rule}").into())
+        };
         // Stable: parallel links keep their order.
         self.links.sort_by_key(|&(from, ..)| from);
         let mut listed = ListedLinks::new(vertices as usize, self.links.len());
         let mut links = self.links.iter().peekable();
         for vertex in 0..vertices as u32 {
             while let Some(&(from, to, kind)) = links.next_if(|(from, ..)| *from == vertex) {
-                let refuse = |rule| Err(TopologyError::Link { from, to, rule });
+                let refuse = |rule| refuse(from, to, rule);
                 if u64::from(to) >= vertices {
                     return refuse("every link joins two vertices of the graph");
                 }
@@ -96,16 +81,17 @@ impl ListedGraph {
             listed.next_vertex();
         }
         if let Some(&(from, to, _)) = links.next() {
-            let rule = "every link joins two vertices of the graph";
-            return Err(TopologyError::Link { from, to, rule });
+            return refuse(from, to, "every link joins two vertices of the graph");
         }
         let links = listed.done();
         let name = |vertex: u32| match self.names.get(vertex as usize) {
             Some(name) => name.clone(),
             None => vertex.to_string(),
         };
-        let routes = routes(&links, self.nodes)
-            .map_err(|(from, to)| TopologyError::Unreachable { from: name(from), to: name(to) })?;
+        let routes = Shortest::new(&links, self.nodes).map_err(|(from, to)| {
+            let (from, to) = (name(from), name(to));
+            format!("not connected: node {from} cannot reach node {to}")
+        })?;
         Ok(Graph {
             names: self.names.iter().map(|name| printable(name)).collect(),
             ..Graph::new(
@@ -113,7 +99,7 @@ impl ListedGraph {
                 self.nodes,
                 self.classes.iter().map(|class| printable(class)).collect(),
                 links,
-                routes,
+                Box::new(routes),
             )
         })
     }

@@ -350,7 +350,8 @@ pub(super) fn check_connected(
         more => format!("{more} nodes "),
     } + &list(inside.iter().map(|&node| place(radix, node)).collect());
     let others = nodes.len() as u32 - sizes[small];
-    Err(TopologyError::Cut { part, others, cut: cut.join("; ") })
+    let cut = cut.join("; ");
+    Err(format!("not connected: {part} cannot reach the other {others} nodes; {cut}").into())
 }
 
 /// The connected component of each node, numbered from 0.

@@ -33,10 +33,10 @@ pub(super) fn dragonfly(parameters: &str) -> Result<Graph, String> {
     }
     let routers = [groups, chassis, blades].iter().map(|&n| u128::from(n)).product::<u128>();
     let all_nodes = routers * u128::from(nodes);
-    check_size("dragonfly", all_nodes, 0).map_err(|e| e.to_string())?;
+    check_size("dragonfly", all_nodes, 0)?;
     let local = routers * u128::from(chassis - 1 + blades - 1);
     let links = 2 * all_nodes + local + u128::from(groups) * u128::from(groups - 1);
-    check_size("dragonfly", all_nodes, links).map_err(|e| e.to_string())?;
+    check_size("dragonfly", all_nodes, links)?;
 
     let within = u32::from(blades > 1) + u32::from(chassis > 1);
     let across = if groups > 1 { 2 * within + 1 } else { within };

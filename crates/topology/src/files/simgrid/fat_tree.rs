@@ -28,7 +28,7 @@ pub(super) fn fat_tree(parameters: &str) -> Result<Graph, String> {
     if [down, up, cables].iter().any(|list| list.len() != levels) {
         return Err(format!("topo_parameters `{parameters}` do not have {levels} values a list"));
     }
-    FatTree::graph(down.clone(), up.clone(), cables.clone()).map_err(|e| e.to_string())
+    Ok(FatTree::graph(down.clone(), up.clone(), cables.clone())?)
 }
 
 impl FatTree {
