@@ -101,7 +101,7 @@ impl Graph {
         let given = if groups == most { String::new() } else { format!(",{groups}") };
         let form = format!("dragonfly:{},{routers},{global}{given}", fly.nodes);
         let classes = CLASSES.map(str::to_owned).to_vec();
-        Ok(Self::by_rule(form, nodes, classes, links, fly))
+        Ok(Self::new(form, nodes, classes, links.done(), fly))
     }
 }
 
@@ -166,10 +166,6 @@ impl Routes for Minimal {
             None => to % self.nodes,
         };
         port as usize
-    }
-
-    fn modulus(&self, _: &Links, _: u32, _: u32) -> Option<u32> {
-        Some(1)
     }
 
     fn diameter(&self) -> u32 {

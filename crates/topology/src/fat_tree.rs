@@ -1,10 +1,11 @@
-//! Fat trees: k-ary n-trees (Petrini and Vanneschi 1997), with D-mod-K routes (Zahavi 2012).
+//! Fat trees with D-mod-K routes (Zahavi 2010): k-ary n-trees (Petrini and Vanneschi 1997), and parallel
+//! ports generalized fat trees.
 //!
-//! Levels are counted from the nodes, 0 to N-1, and each has K^(N-1) switches. The number of a switch
-//! on level l has N-1 digits in base K. Digits l and above are those of the nodes below it, without
-//! their last one: node d is below the switches whose number, divided by K^l, is that of d divided
-//! by K^(l+1). Up port c of a switch on level l leads to the switch above it whose digit l is c, and
-//! down port c of a switch on level l + 1 to the one below it whose digit l is c.
+//! Levels are counted from the nodes, level 0. An entity on level l, a node or a switch, has a digit for each
+//! level of switches, the first one fastest: below l which of the switches above, from l on which of the
+//! entities below. Up port c of an entity on level l leads to the switch above it whose digit l is c modulo
+//! the switches above, and the first down ports of a switch on level l + 1 to the entity below it whose digit
+//! l is 0.
 
 use std::sync::Arc;
 
@@ -17,15 +18,20 @@ use crate::{Capacity, Graph, LinkKind, Topology, TopologyError};
 const NODE: u32 = 0;
 const INTER_SWITCH: u32 = 1;
 
-/// Up to the lowest switch above both ends, on level l through port `floor(d / K^l) mod K` for
-/// destination d, and down the only way.
+/// Up to the lowest switch above both ends, through the port that is the destination over all ports
+/// passed, and down the only way, over the parallel link that is the source modulo their number.
 ///
 /// The down ports of a switch come first, then its up ports.
 #[derive(Debug)]
-struct DModK {
-    arity: u32,
-    levels: u32,
-    nodes: u32,
+pub(crate) struct FatTree {
+    /// By level, the entities below a switch.
+    pub(crate) down: Vec<u32>,
+    /// By level, the switches above an entity.
+    pub(crate) up: Vec<u32>,
+    /// By level, the parallel links from an entity to each switch above.
+    pub(crate) cables: Vec<u32>,
+    /// By level, the first vertex; one more entry at the end.
+    pub(crate) first: Vec<u32>,
 }
 
 impl Graph {
@@ -48,95 +54,127 @@ impl Graph {
         if times == 0 || over < times {
             return refuse(format!("taper {over}/{times}"), "it is at least 1");
         }
-        let nodes = arity.checked_pow(levels).map_or(u128::MAX, u128::from);
-        if nodes == u128::MAX {
+        if arity.checked_pow(levels).is_none() {
             return refuse(format!("{arity}^{levels} nodes"), "the limit is 1048576");
         }
-        check_size("fat tree", nodes, 2 * nodes * u128::from(levels))?;
-        let nodes = nodes as u32;
-        let tree = DModK { arity, levels, nodes };
         let capacity = Capacity::Relative { times, over }.lowest();
         let to_node = LinkKind::of_class(NODE);
         let to_switch = LinkKind { capacity, ..LinkKind::of_class(INTER_SWITCH) };
-
-        let switches = nodes / arity;
-        let vertices = nodes as usize + levels as usize * switches as usize;
-        let mut links = ListedLinks::new(vertices, 2 * nodes as usize * levels as usize);
-        for node in 0..nodes {
-            links.link(tree.switch(0, node / arity), to_node);
-            links.next_vertex();
-        }
-        for level in 0..levels {
-            for switch in 0..switches {
-                for c in 0..arity {
-                    match level.checked_sub(1) {
-                        None => links.link(switch * arity + c, to_node),
-                        Some(below) => links.link(tree.beside(below, switch, c), to_switch),
-                    };
-                }
-                for c in (0..arity).filter(|_| level + 1 < levels) {
-                    let above = tree.beside(level, switch, c) + switches;
-                    links.link(above, to_switch);
-                }
-                links.next_vertex();
-            }
-        }
         let taper = match capacity.relative(1.0) {
             (1, 1) => String::new(),
             (1, whole) => format!(",{whole}"),
             (times, over) => format!(",{over}/{times}"),
         };
+        let each = |of: u32| vec![of; levels as usize];
+        let (down, mut up, cables, first) = (each(arity), each(arity), each(1), Vec::new());
+        // A node is on one switch.
+        up[0] = 1;
+        let tree = FatTree { down, up, cables, first };
         let form = format!("fat-tree:{arity},{levels}{taper}");
         let classes = vec!["node".to_owned(), "inter-switch".to_owned()];
-        Ok(Self::by_rule(form, nodes, classes, links, tree))
+        tree.graph(form, classes, |level| if level == 0 { to_node } else { to_switch })
     }
 }
 
-impl DModK {
-    /// The vertex of a switch.
-    fn switch(&self, level: u32, number: u32) -> u32 {
-        self.nodes + level * (self.nodes / self.arity) + number
-    }
-
-    /// The level and number of the switch at a vertex.
-    fn place(&self, vertex: u32) -> (u32, u32) {
-        let (switch, on_level) = (vertex - self.nodes, self.nodes / self.arity);
-        (switch / on_level, switch % on_level)
-    }
-
-    /// The vertex of the switch on a level whose number differs in having c as digit `level`.
-    fn beside(&self, level: u32, number: u32, c: u32) -> u32 {
-        let unit = self.arity.pow(level);
-        let digit = number / unit % self.arity;
-        self.switch(level, number - digit * unit + c * unit)
-    }
-}
-
-impl Routes for DModK {
-    fn next(&self, _: &Links, at: u32, _: u32, to: u32) -> usize {
-        if at < self.nodes {
-            return 0;
+impl FatTree {
+    /// The graph of the tree, of which `first` is still empty; `kind` gives the links above a level.
+    pub(crate) fn graph(
+        mut self,
+        form: String,
+        classes: Vec<String>,
+        kind: impl Fn(usize) -> LinkKind,
+    ) -> Result<Graph, TopologyError> {
+        let levels = self.down.len();
+        let product = |of: &[u32]| of.iter().fold(1, |all: u128, &n| all.saturating_mul(n.into()));
+        let count =
+            |level: usize| product(&self.up[..level]).saturating_mul(product(&self.down[level..]));
+        let links = (0..levels).map(|level| {
+            let each = u128::from(self.up[level]) * u128::from(self.cables[level]);
+            count(level).saturating_mul(each).saturating_mul(2)
+        });
+        let links = links.fold(0, u128::saturating_add);
+        let largest = (0..=levels).map(count).max().unwrap_or(0);
+        check_size("fat tree", largest, links)?;
+        let mut first = vec![0];
+        for level in 0..=levels {
+            first.push(first[level] + count(level) as u32);
         }
-        let (level, number) = self.place(at);
-        let unit = self.arity.pow(level);
-        let port = to / unit % self.arity;
-        let is_above = number / unit == to / unit / self.arity;
-        if is_above { port as usize } else { (self.arity + port) as usize }
+        let nodes = first[1];
+        self.first = first;
+        let mut listed = ListedLinks::new(self.first[levels + 1] as usize, links as usize);
+        for level in 0..=levels {
+            for place in 0..self.first[level + 1] - self.first[level] {
+                if let Some(below) = level.checked_sub(1) {
+                    let (low, unit) = (place % self.above(below), self.above(below));
+                    let high = place / self.above(level) * self.down[below];
+                    for child in 0..self.down[below] {
+                        let to = self.first[below] + low + unit * (child + high);
+                        (0..self.cables[below]).for_each(|_| _ = listed.link(to, kind(below)));
+                    }
+                }
+                if level < levels {
+                    let (low, unit) = (place % self.above(level), self.above(level));
+                    let high = place / unit / self.down[level] * self.up[level];
+                    for port in 0..self.ports(level) {
+                        let above = port % self.up[level];
+                        let to = self.first[level + 1] + low + unit * (above + high);
+                        listed.link(to, kind(level));
+                    }
+                }
+                listed.next_vertex();
+            }
+        }
+        Ok(Graph::new(form, nodes, classes, listed.done(), self))
     }
 
-    fn modulus(&self, _: &Links, _: u32, _: u32) -> Option<u32> {
-        Some(1)
+    /// The level of a vertex.
+    fn level(&self, vertex: u32) -> usize {
+        self.first.partition_point(|&first| first <= vertex) - 1
+    }
+
+    /// The links upwards of an entity on a level.
+    fn ports(&self, level: usize) -> u32 {
+        self.up[level] * self.cables[level]
+    }
+
+    /// The unit of digit `level` on that level, after the digits of the levels below.
+    fn above(&self, level: usize) -> u32 {
+        self.up[..level].iter().product()
+    }
+
+    /// The same of a node.
+    fn below(&self, level: usize) -> u32 {
+        self.down[..level].iter().product()
+    }
+}
+
+impl Routes for FatTree {
+    fn next(&self, _: &Links, at: u32, from: u32, to: u32) -> usize {
+        let level = self.level(at);
+        let mut passed_down = 0;
+        if let Some(below) = level.checked_sub(1) {
+            let (down, cables) = (self.down[below], self.cables[below]);
+            if (at - self.first[level]) / self.above(level) == to / self.below(level) {
+                return (to / self.below(below) % down * cables + from % cables) as usize;
+            }
+            passed_down = down * cables;
+        }
+        let passed = (0..level).map(|level| self.ports(level)).fold(1, u32::saturating_mul);
+        (passed_down + to / passed % self.ports(level)) as usize
+    }
+
+    fn modulus(&self, _: &Links, at: u32, _: u32) -> Option<u32> {
+        Some(self.level(at).checked_sub(1).map_or(1, |below| self.cables[below]))
     }
 
     fn diameter(&self) -> u32 {
-        2 * self.levels
+        let highest = self.down.iter().rposition(|&down| down > 1);
+        highest.map_or(0, |level| 2 * (level as u32 + 1))
     }
 
     fn vertex_name(&self, vertex: u32) -> Option<String> {
-        (vertex >= self.nodes).then(|| {
-            let (level, number) = self.place(vertex);
-            format!("level {level} switch {number}")
-        })
+        let level = self.level(vertex);
+        (level > 0).then(|| format!("level {} switch {}", level - 1, vertex - self.first[level]))
     }
 }
 

@@ -34,7 +34,9 @@ pub(crate) trait Routes: fmt::Debug + Send + Sync {
 
     /// A number: messages to `to` leave another vertex `at` by the same link if their sources are
     /// equal modulo this. 0 if no message passes, and `None` if no such number is known.
-    fn modulus(&self, links: &Links, at: u32, to: u32) -> Option<u32>;
+    fn modulus(&self, _links: &Links, _at: u32, _to: u32) -> Option<u32> {
+        Some(1)
+    }
 
     /// The most links on a route.
     fn diameter(&self) -> u32;
@@ -85,24 +87,13 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// A graph whose routes are a formula. Links are listed for all vertices.
-    pub(crate) fn by_rule(
-        form: String,
-        nodes: u32,
-        classes: Vec<String>,
-        links: ListedLinks,
-        routes: impl Routes + 'static,
-    ) -> Self {
-        Self::new(form, nodes, classes, links.done(), Box::new(routes))
-    }
-
     /// A graph of numbered vertices, without translations.
     pub(crate) fn new(
         form: String,
         nodes: u32,
         classes: Vec<String>,
         links: Links,
-        routes: Box<dyn Routes>,
+        routes: impl Routes + 'static,
     ) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Self {
@@ -111,7 +102,7 @@ impl Graph {
             names: Vec::new(),
             classes,
             links,
-            routes,
+            routes: Box::new(routes),
             lattice: None,
             translations: None,
             least_load: Known::default(),

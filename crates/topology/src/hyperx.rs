@@ -40,7 +40,7 @@ impl Graph {
         let classes = (0..sides.len()).map(|u| format!("dimension {u}")).collect();
         let form = format!("hyperx:{}", sides.join("x"));
         let routes = DimensionOrder { radix: radix.clone() };
-        let graph = Self::by_rule(form, nodes, classes, links, routes);
+        let graph = Self::new(form, nodes, classes, links.done(), routes);
         Ok(Self { translations: Some(radix), ..graph })
     }
 }
@@ -58,10 +58,6 @@ impl Routes for DimensionOrder {
             ports += side as usize - 1;
         }
         unreachable!("bug: a message that goes on from its destination")
-    }
-
-    fn modulus(&self, _: &Links, _: u32, _: u32) -> Option<u32> {
-        Some(1)
     }
 
     fn diameter(&self) -> u32 {

@@ -6,14 +6,16 @@
 //! the routes of their zones list links, whose ends are not given.
 
 mod dragonfly;
-mod fat_tree;
 
 use std::sync::Arc;
 
 use super::shown;
 use super::xml::{Element, elements};
+use crate::fat_tree::FatTree;
 use crate::spec::{SpecError, number};
-use crate::{Barrier, Grid, Injection, Machine, PerClass, Timing, Topology};
+use crate::{
+    Barrier, Graph, Grid, Injection, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Timing, Topology,
+};
 
 pub(super) fn knows(text: &str, first: &str) -> bool {
     first.starts_with('<') && text.contains("<platform")
@@ -50,7 +52,7 @@ fn read_cluster(name: &str, cluster: &Element) -> Result<Machine, String> {
     let parameters = || given("topo_parameters");
     let network: Arc<dyn Topology> = match cluster.get("topology").unwrap_or("FLAT") {
         "TORUS" => Arc::new(torus(parameters()?)?),
-        "FAT_TREE" => Arc::new(fat_tree::fat_tree(parameters()?)?),
+        "FAT_TREE" => Arc::new(fat_tree(parameters()?)?),
         "DRAGONFLY" => Arc::new(dragonfly::dragonfly(parameters()?)?),
         other => return Err(format!("topology {other} is not supported: use {KINDS}")),
     };
@@ -85,7 +87,7 @@ fn read_cluster(name: &str, cluster: &Element) -> Result<Machine, String> {
 
 fn torus(parameters: &str) -> Result<Grid, String> {
     let mut sides = Vec::new();
-    for side in parameters.split(',').take(crate::MAX_DIMENSIONS + 1) {
+    for side in parameters.split(',').take(MAX_DIMENSIONS + 1) {
         let side = side.trim();
         sides.push(side.parse().map_err(|_| format!("side `{side}` is not a whole number"))?);
     }
@@ -93,28 +95,36 @@ fn torus(parameters: &str) -> Result<Grid, String> {
     Ok(Grid::torus(&sides)?)
 }
 
+/// The number of levels and, for each level from the hosts up, the entities below a switch, the switches
+/// above an entity, and the parallel links between the two.
+fn fat_tree(parameters: &str) -> Result<Graph, String> {
+    let [levels, down, up, cables] = lists(parameters, [1, 0, 0, 0])?;
+    let levels = levels[0] as usize;
+    if [&down, &up, &cables].iter().any(|list| list.len() != levels) {
+        return Err(format!("topo_parameters `{parameters}` do not have {levels} values a list"));
+    }
+    let tree = FatTree { down, up, cables, first: Vec::new() };
+    let classes = vec!["link".to_owned()];
+    Ok(tree.graph("network".to_owned(), classes, |_| LinkKind::of_class(0))?)
+}
+
 /// The lists of `4,2;3,1;2,1;2`, each of a given length unless that is 0.
-fn lists(parameters: &str, lengths: [usize; 4]) -> Result<Vec<Vec<u32>>, String> {
+fn lists(parameters: &str, lengths: [usize; 4]) -> Result<[Vec<u32>; 4], String> {
     let wrong = || format!("topo_parameters `{}` are not those of the topology", shown(parameters));
     let lists: Vec<&str> = parameters.split(';').take(lengths.len() + 1).collect();
     if lists.len() != lengths.len() {
         return Err(wrong());
     }
-    let numbers = |(list, length): (&&str, usize)| {
-        let numbers = list.split(',').take(crate::MAX_DIMENSIONS + 1);
-        let numbers = numbers.map(|text| number("a value of topo_parameters", text.trim()));
-        let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
-        match numbers.len() {
-            count
-                if (1..=crate::MAX_DIMENSIONS).contains(&count)
-                    && (length == 0 || count == length) =>
-            {
-                Ok(numbers)
-            }
-            _ => Err(wrong()),
+    let mut out = [const { Vec::new() }; 4];
+    for ((list, length), numbers) in lists.iter().zip(lengths).zip(&mut out) {
+        for text in list.split(',').take(MAX_DIMENSIONS + 1) {
+            numbers.push(number("a value of topo_parameters", text.trim())?);
         }
-    };
-    lists.iter().zip(lengths).map(numbers).collect()
+        if numbers.len() > MAX_DIMENSIONS || length > 0 && numbers.len() != length {
+            return Err(wrong());
+        }
+    }
+    Ok(out)
 }
 
 /// The hosts of a list such as `0-127,130`.
@@ -178,7 +188,7 @@ mod tests {
             let text = format!("<platform>{text}</platform>");
             read("some", &text).map(|machine| machine.ranks()).map_err(|error| error.message)
         };
-        let most = crate::MAX_DIMENSIONS;
+        let most = MAX_DIMENSIONS;
         assert_eq!(platform(&cluster(most)), Ok(1));
         let refused = platform(&cluster(most + 1)).unwrap_err();
         assert!(refused.contains(&format!("a grid has between 1 and {most}")), "{refused}");

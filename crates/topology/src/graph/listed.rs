@@ -99,7 +99,7 @@ impl ListedGraph {
                 self.nodes,
                 self.classes.iter().map(|class| printable(class)).collect(),
                 links,
-                Box::new(routes),
+                routes,
             )
         })
     }

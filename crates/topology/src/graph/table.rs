@@ -61,7 +61,7 @@ impl Graph {
                 self.nodes,
                 self.classes.clone(),
                 self.links.clone(),
-                Box::new(routes),
+                routes,
             )
         })
     }

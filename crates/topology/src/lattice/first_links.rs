@@ -45,10 +45,6 @@ impl Routes for FirstLinks {
         self.first[(0..radix.dimensions()).fold(Rank(at), back).index()].into()
     }
 
-    fn modulus(&self, _: &Links, _: u32, _: u32) -> Option<u32> {
-        Some(1)
-    }
-
     fn diameter(&self) -> u32 {
         self.diameter
     }

@@ -20,8 +20,7 @@ struct Dragonfly {
 /// The graph of `topo_parameters`: groups and blue links, chassis of a group and black links,
 /// blades of a chassis and green links, nodes of a blade.
 pub(super) fn dragonfly(parameters: &str) -> Result<Graph, String> {
-    let lists = super::lists(parameters, [2, 2, 2, 1])?;
-    let numbers: Vec<u32> = lists.into_iter().flatten().collect();
+    let numbers = super::lists(parameters, [2, 2, 2, 1])?.concat();
     let [groups, blue, chassis, black, blades, green, nodes] = numbers[..] else {
         unreachable!("bug: other lists")
     };
@@ -69,7 +68,7 @@ pub(super) fn dragonfly(parameters: &str) -> Result<Graph, String> {
         listed.next_vertex();
     }
     let classes = vec!["link".to_owned()];
-    Ok(Graph::by_rule("network".to_owned(), all_nodes, classes, listed, fly))
+    Ok(Graph::new("network".to_owned(), all_nodes, classes, listed.done(), fly))
 }
 
 impl Dragonfly {
@@ -103,10 +102,6 @@ impl Routes for Dragonfly {
             to % self.nodes
         };
         port as usize
-    }
-
-    fn modulus(&self, _: &Links, _: u32, _: u32) -> Option<u32> {
-        Some(1)
     }
 
     fn diameter(&self) -> u32 {
