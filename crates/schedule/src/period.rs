@@ -245,14 +245,14 @@ pub struct PeriodWriter {
     /// By class and slot.
     held: Vec<Vec<Option<Held>>>,
     /// The messages of the step.
-    sent: Vec<Sent>,
+    sent: Vec<InFlight>,
     /// By step.
     largest: Vec<Largest>,
 }
 
 /// A message that has not arrived.
 #[derive(Debug)]
-struct Sent {
+struct InFlight {
     class: u32,
     /// From sender to receiver.
     displacement: Rank,
@@ -299,7 +299,7 @@ impl PeriodWriter {
         let step = self.largest.last_mut().expect("bug: no step");
         let (length, hops) = (blocks.len() as u64, route.hops());
         *step = Largest { blocks: step.blocks.max(length), hops: step.hops.max(hops) };
-        self.sent.push(Sent { class, displacement, blocks, landing: landing.to_vec() });
+        self.sent.push(InFlight { class, displacement, blocks, landing: landing.to_vec() });
         self.does(class).send(displacement, set(slots), route);
     }
 
@@ -313,7 +313,7 @@ impl PeriodWriter {
 
     /// Ends the step: its messages arrive.
     pub fn end_step(&mut self) {
-        for Sent { class, displacement, blocks, landing } in std::mem::take(&mut self.sent) {
+        for InFlight { class, displacement, blocks, landing } in std::mem::take(&mut self.sent) {
             let to = self.period.class_at(class, displacement);
             let own = self.does(to).sends.iter().flat_map(|send| send.slots.slots());
             let own: Vec<Slot> = own.map(|(slot, _)| slot).collect();

@@ -69,7 +69,7 @@ use crate::layout::mixed_radix_layout::Ends;
 pub(crate) struct ColouredRings;
 
 /// The rule: lines, and the order in which classes use them.
-struct Rings {
+struct ColouredRule {
     grid: Grid,
     /// The dimensions longer than 1; what follows numbers these from 0.
     long: SmallVec<[usize; 6]>,
@@ -106,7 +106,7 @@ enum Phase {
     Residual(usize),
 }
 
-impl Rings {
+impl ColouredRule {
     fn new(grid: &Grid, classes: u32, landing: Landing, residual: Residual) -> Self {
         let long: SmallVec<[usize; 6]> = grid.radix().long_dimensions().collect();
         let colours = (long.len() as u32 * classes).max(1);
@@ -307,7 +307,7 @@ impl Rings {
     }
 }
 
-impl Rings {
+impl ColouredRule {
     /// A step of the residual exchange along one dimension.
     fn axis_step(
         &self,
@@ -375,7 +375,7 @@ fn run(digits: Digits, others: u64) -> SlotSet {
     SlotSet::of(Strided::contiguous(digits.first * others, digits.count * others))
 }
 
-impl Rule for Rings {
+impl Rule for ColouredRule {
     fn steps(&self) -> u32 {
         let residual = match &self.residual {
             Residual::Axis => self.lines.iter().map(LineExchange::residual_steps).sum(),

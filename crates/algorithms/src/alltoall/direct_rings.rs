@@ -44,7 +44,7 @@ pub(crate) struct DirectRings;
 /// The fewest ranks on the longest side: shorter ones have one tour in a round.
 const SHORTEST: u32 = 5;
 
-struct Rings {
+struct DirectRule {
     grid: Grid,
     /// The sides of more than one rank.
     rings: Vec<Ring>,
@@ -55,7 +55,7 @@ struct Rings {
     steps: u32,
 }
 
-impl Rings {
+impl DirectRule {
     /// None where there are too many steps.
     fn new(grid: &Grid) -> Option<Self> {
         let sides = grid.sides();
@@ -199,7 +199,7 @@ impl Rings {
     }
 }
 
-impl Rule for Rings {
+impl Rule for DirectRule {
     fn steps(&self) -> u32 {
         self.steps
     }
@@ -254,7 +254,7 @@ impl Algorithm for DirectRings {
         check_sides(grid, "sides that wrap", |u| sides[u] > 1 && !wrap[u])?;
         let short = sides.iter().all(|&side| side < SHORTEST);
         check_sides(grid, "a side of at least 5", |_| short)?;
-        let rule = match Rings::new(grid) {
+        let rule = match DirectRule::new(grid) {
             Some(rule) => rule,
             None => {
                 let rule = "sides on which all blocks, one at a time, take at most 2^32 - 1 steps";

@@ -148,7 +148,7 @@ impl Moving {
     }
 }
 
-struct Rings {
+struct NeighbourRule {
     grid: Grid,
     ports: u32,
     /// The dimensions of more than one rank.
@@ -192,7 +192,7 @@ impl SendDirection {
     }
 }
 
-impl Rings {
+impl NeighbourRule {
     /// The exchange of whole blocks, or of parts of blocks of a size. None where there are too many tiles.
     fn new(grid: Grid, ports: u32, block_bytes: Option<u64>) -> Option<Self> {
         let sides = grid.sides();
@@ -457,7 +457,7 @@ impl Tile {
     }
 }
 
-impl Rule for Rings {
+impl Rule for NeighbourRule {
     fn steps(&self) -> u32 {
         self.dimensions() as u32 * self.groups() * self.rounds
     }

@@ -69,7 +69,7 @@ use topocoll_schedule::{Axis, Block, RankClasses, Rule, Slot, SlotSet, Step, Str
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
 use self::last::Group;
-use self::line::{Direction, Line, Part};
+use self::line::{Direction, Part, StridedLine};
 use crate::layout::axes::push_box;
 use crate::layout::mixed_radix_layout::Ends;
 use crate::layout::translation::{classes, shift};
@@ -80,13 +80,13 @@ pub(crate) struct StridedRings;
 /// The most steps, as claims visit every step.
 const MOST_STEPS: u32 = 1 << 18;
 
-struct Rings {
+struct StridedRule {
     grid: Grid,
     /// The sides of more than one rank.
-    lines: SmallVec<[Line; 3]>,
+    lines: SmallVec<[StridedLine; 3]>,
     /// g.
     stride: u32,
-    share: Share,
+    share: Sharing,
     /// Dimensions whose last hops are of one message.
     groups: SmallVec<[Group; 3]>,
     /// The first step of each stage, and of the last hops.
@@ -96,7 +96,7 @@ struct Rings {
 
 /// How the dimensions are shared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Share {
+enum Sharing {
     /// Each class of ranks moves along one at a time.
     Classes,
     /// The same, but blocks of half a side went along all of them before.
@@ -106,7 +106,7 @@ enum Share {
 }
 
 /// What all ranks do in a step.
-enum Phase<'a> {
+enum Activity<'a> {
     /// Blocks of half a side, all dimensions at once.
     Halves {
         step: u32,
@@ -122,20 +122,21 @@ enum Phase<'a> {
     },
 }
 
-impl Rings {
+impl StridedRule {
     /// The last hops are along `together` dimensions in a message. None where there are too many steps.
     fn new(
         grid: &Grid,
-        lines: SmallVec<[Line; 3]>,
+        lines: SmallVec<[StridedLine; 3]>,
         stride: u32,
-        share: Share,
+        share: Sharing,
         together: usize,
     ) -> Option<Self> {
         let groups = last::groups(lines.len(), together);
         let stages = SmallVec::new();
         let grid = grid.clone();
         let mut rings = Self { grid, lines, stride, share, groups, stages, steps: 0 };
-        let mut steps = u64::from(if share == Share::Halves { rings.turns_of_halves() } else { 0 });
+        let mut steps =
+            u64::from(if share == Sharing::Halves { rings.turns_of_halves() } else { 0 });
         for stage in 0..rings.turns() {
             rings.stages.push(u32::try_from(steps).ok()?);
             steps += u64::from(rings.stage_steps(stage));
@@ -175,8 +176,8 @@ impl Rings {
 
     /// Steps of hops in a stage.
     fn hop_steps(&self, stage: u32) -> u32 {
-        let hops = |line: &Line| {
-            line.hop_steps() + if self.share == Share::Halves { 0 } else { line.half_steps() }
+        let hops = |line: &StridedLine| {
+            line.hop_steps() + if self.share == Sharing::Halves { 0 } else { line.half_steps() }
         };
         self.lines_in(stage).map(hops).max().unwrap_or(0)
     }
@@ -186,7 +187,8 @@ impl Rings {
         if self.is_mixed() {
             return self.mixed_steps();
         }
-        self.hop_steps(stage) + self.lines_in(stage).map(Line::match_steps).max().unwrap_or(0)
+        self.hop_steps(stage)
+            + self.lines_in(stage).map(StridedLine::match_steps).max().unwrap_or(0)
     }
 
     /// Along which line a class or part moves in a step of a stage, and how.
@@ -197,7 +199,7 @@ impl Rings {
         let (u, line) = self.line(mover, stage)?;
         let part = match step.checked_sub(self.hop_steps(stage)) {
             None => {
-                let halves = if self.share == Share::Halves { 0 } else { line.half_steps() };
+                let halves = if self.share == Sharing::Halves { 0 } else { line.half_steps() };
                 (step < line.hop_steps() + halves).then(|| line.hop(step))
             }
             Some(step) => (step < line.match_steps()).then(|| line.matched(step)),
@@ -207,7 +209,7 @@ impl Rings {
 
     /// Whether ranks send all their blocks along one dimension at a time.
     fn is_whole(&self) -> bool {
-        matches!(self.share, Share::Classes | Share::Halves)
+        matches!(self.share, Sharing::Classes | Sharing::Halves)
     }
 
     /// Classes of ranks, or parts of blocks.
@@ -216,12 +218,12 @@ impl Rings {
     }
 
     /// The lines that are used in a stage.
-    fn lines_in(&self, stage: u32) -> impl Iterator<Item = &Line> {
+    fn lines_in(&self, stage: u32) -> impl Iterator<Item = &StridedLine> {
         (0..self.movers()).filter_map(move |mover| self.line(mover, stage).map(|(_, line)| line))
     }
 
     /// The line along which a class or part moves in a stage.
-    fn line(&self, mover: u32, stage: u32) -> Option<(usize, &Line)> {
+    fn line(&self, mover: u32, stage: u32) -> Option<(usize, &StridedLine)> {
         let u = ((mover + stage) % self.turns()) as usize;
         self.lines.get(u).map(|line| (u, line))
     }
@@ -237,17 +239,17 @@ impl Rings {
         Some((u, if up { i64::from(half) } else { -i64::from(half) }))
     }
 
-    fn phase(&self, step: u32) -> Phase<'_> {
+    fn phase(&self, step: u32) -> Activity<'_> {
         let stage = self.stages.partition_point(|&first| first <= step);
         if stage == 0 {
-            return Phase::Halves { step };
+            return Activity::Halves { step };
         }
         if let Some(&end) = self.stages.last().filter(|&&end| end <= step)
             && let Some((group, moves)) = self.last_moves(u64::from(step - end))
         {
-            return Phase::Last { group, moves };
+            return Activity::Last { group, moves };
         }
-        Phase::Stage { stage: stage as u32 - 1, step: step - self.stages[stage - 1] }
+        Activity::Stage { stage: stage as u32 - 1, step: step - self.stages[stage - 1] }
     }
 
     /// The ranks from one value of a dimension's digit to the next: also those of slots.
@@ -285,7 +287,7 @@ impl Rings {
                 self.slots_of(&given, &mut slots);
             };
             push(line.sent(part, direction, turns));
-            if line.has_half(part) && self.share != Share::Halves && turns.start == 0 {
+            if line.has_half(part) && self.share != Sharing::Halves && turns.start == 0 {
                 push(line.half(direction));
             }
         };
@@ -305,7 +307,7 @@ impl Rings {
 
     /// The place of a rank on a line.
     fn place(&self, at: &[u32], u: usize) -> u32 {
-        if self.share == Share::PartsInTurn { at.iter().sum() } else { at[u] }
+        if self.share == Sharing::PartsInTurn { at.iter().sum() } else { at[u] }
     }
 
     /// The coordinates in the dimensions longer than 1.
@@ -330,7 +332,7 @@ impl Rings {
     }
 
     /// The other end of a block, by digits.
-    fn end(&self, rank: Rank, slot: Slot, end: impl Fn(&Line, u32, u32) -> u32) -> Rank {
+    fn end(&self, rank: Rank, slot: Slot, end: impl Fn(&StridedLine, u32, u32) -> u32) -> Rank {
         let ends = self.lines.iter().enumerate().map(|(u, line)| {
             let at = self.grid.radix().coordinate(rank, line.dimension);
             end(line, at, self.digit(slot, u)) * self.weight(u)
@@ -352,7 +354,7 @@ impl Rings {
         })
     }
 
-    fn ends(&self, rank: Rank, end: impl Fn(&Line, u32, u32) -> u32) -> Ends {
+    fn ends(&self, rank: Rank, end: impl Fn(&StridedLine, u32, u32) -> u32) -> Ends {
         let mut ends = Ends::new(self.slots());
         for (u, line) in self.lines.iter().enumerate().rev() {
             let at = self.grid.radix().coordinate(rank, line.dimension);
@@ -364,7 +366,7 @@ impl Rings {
     /// The messages of a step: slots, hops and route of one rank for each kind.
     fn kinds(&self, step: u32, each: &mut dyn FnMut(&SlotSet, u64)) {
         match self.phase(step) {
-            Phase::Halves { step } => {
+            Activity::Halves { step } => {
                 let mut at = Coordinates::from_elem(0, self.lines.len());
                 for class in (0..self.shortest() / 2).step_by(self.classes_together() as usize) {
                     at[0] = class;
@@ -375,7 +377,7 @@ impl Rings {
                     }
                 }
             }
-            Phase::Stage { stage, step } => {
+            Activity::Stage { stage, step } => {
                 for mover in 0..self.movers() {
                     let Some((u, part)) = self.part(mover, stage, step) else { continue };
                     for (direction, hops) in self.lines[u].most_hops(part) {
@@ -383,7 +385,7 @@ impl Rings {
                     }
                 }
             }
-            Phase::Last { group, moves } => {
+            Activity::Last { group, moves } => {
                 let at = Coordinates::from_elem(0, self.lines.len());
                 let (hops, slots) = self.last_message(group, &moves, &at);
                 each(&slots, hops.iter().map(|hops| hops.unsigned_abs()).sum());
@@ -397,7 +399,7 @@ impl Rings {
     }
 }
 
-impl Rule for Rings {
+impl Rule for StridedRule {
     fn steps(&self) -> u32 {
         self.steps
     }
@@ -406,13 +408,13 @@ impl Rule for Rings {
         out.clear();
         let at = self.at(rank);
         match self.phase(step) {
-            Phase::Halves { step } => {
+            Activity::Halves { step } => {
                 let Some((u, hops)) = self.half_of(&at, step) else { return };
                 let mut slots = SlotSet::default();
                 self.slots_of(&[(u, self.lines[u].half_at(at[u]))], &mut slots);
                 self.message(rank, u, [hops; 2], slots, out);
             }
-            Phase::Stage { stage, step } => {
+            Activity::Stage { stage, step } => {
                 let class = at.iter().sum::<u32>() % self.stride;
                 let movers = if self.is_whole() { class..class + 1 } else { 0..2 };
                 for mover in movers {
@@ -429,7 +431,7 @@ impl Rule for Rings {
                     );
                 }
             }
-            Phase::Last { group, moves } => {
+            Activity::Last { group, moves } => {
                 let (hops, slots) = self.last_message(group, &moves, &at);
                 let hops = group.iter().zip(hops).map(|(&u, hops)| (self.lines[u].dimension, hops));
                 shift(&self.grid, rank, hops, slots, out);
@@ -443,40 +445,44 @@ impl Rule for Rings {
 
     fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let to = match self.share {
-            Share::PartsInTurn => self.end_in_turn(rank, slot, true),
-            _ => self.end(rank, slot, Line::to),
+            Sharing::PartsInTurn => self.end_in_turn(rank, slot, true),
+            _ => self.end(rank, slot, StridedLine::to),
         };
         Some(Block { from: rank, to })
     }
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let from = match self.share {
-            Share::PartsInTurn => self.end_in_turn(rank, slot, false),
-            _ => self.end(rank, slot, Line::from),
+            Sharing::PartsInTurn => self.end_in_turn(rank, slot, false),
+            _ => self.end(rank, slot, StridedLine::from),
         };
         Some(Block { from, to: rank })
     }
 
     fn initial_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         out.clear();
-        if self.share == Share::PartsInTurn {
+        if self.share == Sharing::PartsInTurn {
             return out.extend((0..self.slots()).map(|slot| self.initial_block(rank, slot)));
         }
-        out.extend(self.ends(rank, Line::to).iter().map(|to| Some(Block { from: rank, to })));
+        out.extend(
+            self.ends(rank, StridedLine::to).iter().map(|to| Some(Block { from: rank, to })),
+        );
     }
 
     fn final_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         out.clear();
-        if self.share == Share::PartsInTurn {
+        if self.share == Sharing::PartsInTurn {
             return out.extend((0..self.slots()).map(|slot| self.final_block(rank, slot)));
         }
-        out.extend(self.ends(rank, Line::from).iter().map(|from| Some(Block { from, to: rank })));
+        out.extend(
+            self.ends(rank, StridedLine::from).iter().map(|from| Some(Block { from, to: rank })),
+        );
     }
 
     fn classes(&self) -> RankClasses {
         // Half of an even side is a multiple of the other periods.
-        let halves = self.share == Share::Halves;
-        let period = |line: &Line| if halves { line.side / 2 } else { line.period() };
+        let halves = self.share == Sharing::Halves;
+        let period = |line: &StridedLine| if halves { line.side / 2 } else { line.period() };
         classes(&self.grid, self.lines.iter().map(|line| (line.dimension, period(line))))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::line::{Direction, LineExchange};
 use super::windows::Digit;
-use super::{Residual, Rings};
+use super::{ColouredRule, Residual};
 
 /// Counts of the whole exchange, in blocks.
 #[derive(Default)]
@@ -33,7 +33,7 @@ fn largest_products<'a>(values: impl Iterator<Item = &'a [u128]>, colours: usize
     largest
 }
 
-impl Rings {
+impl ColouredRule {
     /// The largest product in class q.
     fn of_class<'a>(&self, q: usize, values: impl Fn(usize) -> &'a [u128]) -> u128 {
         largest_products((0..self.dimensions()).map(values), self.colours as usize)[q]

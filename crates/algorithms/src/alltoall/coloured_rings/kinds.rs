@@ -6,9 +6,9 @@
 use topocoll_schedule::Kinds;
 
 use super::line::{Digits, LineExchange, Pieces};
-use super::{Direction, Phase, Residual, Rings};
+use super::{ColouredRule, Direction, Phase, Residual};
 
-impl Rings {
+impl ColouredRule {
     /// Writes the kinds of positions in a step.
     pub(super) fn kinds_of(&self, step: u32, kinds: &mut Kinds) {
         let (phase, in_phase) = self.phase(step);

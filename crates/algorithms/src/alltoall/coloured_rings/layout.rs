@@ -3,9 +3,9 @@
 use topocoll_schedule::{Axis, SlotSet, Step, Strided};
 
 use super::line::{Piece, Pieces};
-use super::{Class, Phase, Rings};
+use super::{Class, ColouredRule, Phase};
 
-impl Rings {
+impl ColouredRule {
     /// Copies from the layout at the end of one phase to that at the start of the next.
     ///
     /// With u the dimension of the one and v of the other, and x and y the digits between them,

@@ -6,7 +6,7 @@ use topocoll_topology::Grid;
 use super::inside::{self, INSIDE};
 use super::line::Landing;
 use super::windows::{self, Digit};
-use super::{ColouredRings, Residual, Rings};
+use super::{ColouredRings, ColouredRule, Residual};
 use crate::error::check_sides;
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
@@ -18,7 +18,11 @@ const LONGEST_LISTED: u32 = 1 << 8;
 const LONGEST_REPEATED: u32 = 1 << 20;
 
 /// The rings of a setting.
-fn rings(request: &Request<'_>, values: &Values<'_>, classes: u32) -> Result<Rings, NotApplicable> {
+fn rings(
+    request: &Request<'_>,
+    values: &Values<'_>,
+    classes: u32,
+) -> Result<ColouredRule, NotApplicable> {
     let grid = request.grid("a torus or mesh")?;
     let long = grid.radix().long_dimensions().count() as u32;
     if long == 1 && classes == 1 {
@@ -36,7 +40,7 @@ fn rings(request: &Request<'_>, values: &Values<'_>, classes: u32) -> Result<Rin
         "distance" => (by_distance(grid, colours)?, Residual::Axis),
         _ => (Landing::Near, Residual::Axis),
     };
-    Ok(Rings::new(grid, classes, landing, residual))
+    Ok(ColouredRule::new(grid, classes, landing, residual))
 }
 
 /// Blocks land by distance, where that differs from the nearest rank of a colour.

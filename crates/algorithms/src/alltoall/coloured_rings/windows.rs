@@ -16,7 +16,7 @@
 use topocoll_schedule::{SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
 
-use super::Rings;
+use super::ColouredRule;
 
 /// A digit of positions in a window.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ pub(super) fn landed(digits: &[Digit], x: u32, target: u32, window: u32) -> u32 
     x - x % window + landed.sum::<u32>()
 }
 
-impl Rings {
+impl ColouredRule {
     /// Steps of the exchange within windows.
     pub(super) fn window_steps(&self, digits: &[Digit]) -> u32 {
         let steps = digits.iter().map(|digit| digit.radix - 1).sum::<u32>();

@@ -3,14 +3,14 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::Rings;
+use super::DirectRule;
 use super::ring::Ring;
 use crate::factor::direct_exchange;
 
 /// The most sums of hops for which claims are computed.
 const WORK: u128 = 1 << 25;
 
-impl Rings {
+impl DirectRule {
     /// Steps without messages: along the longest sides all blocks stay, and others have fewer
     /// tours.
     pub(super) fn empty_steps(&self) -> u64 {
@@ -181,7 +181,7 @@ mod tests {
         for sides in
             [&[8, 8][..], &[13, 13], &[15, 19], &[18, 22], &[9, 15], &[5, 6, 7], &[7, 1, 4]]
         {
-            let rings = Rings::new(&Grid::torus(sides).expect("a torus")).expect("few steps");
+            let rings = DirectRule::new(&Grid::torus(sides).expect("a torus")).expect("few steps");
             let (hops, floor) = (rings.hops().expect("little work"), rings.hops_floor());
             assert!((floor..=3 * floor).contains(&hops), "{sides:?}: {hops}, at least {floor}");
         }

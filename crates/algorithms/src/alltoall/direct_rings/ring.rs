@@ -24,7 +24,7 @@ pub(super) struct Ring {
 
 /// A position's message in a turn.
 #[derive(Clone, Copy)]
-pub(super) struct Turn {
+pub(super) struct RingTurn {
     round: u32,
     direction: RingDirection,
     /// Whether the vertex left out goes half around, where rounds are paired.
@@ -56,7 +56,7 @@ impl Ring {
     }
 
     /// A turn; none if all keep their own.
-    pub(super) fn turn(self, number: u32) -> Option<Turn> {
+    pub(super) fn turn(self, number: u32) -> Option<RingTurn> {
         let back = self.turns() - 1 - number;
         let (place, direction) = match number.cmp(&back) {
             Ordering::Less => (number, RingDirection::Up),
@@ -64,10 +64,14 @@ impl Ring {
             Ordering::Greater => (back, RingDirection::Down),
         };
         if !self.paired {
-            return Some(Turn { round: place, direction, half: direction == RingDirection::Up });
+            return Some(RingTurn {
+                round: place,
+                direction,
+                half: direction == RingDirection::Up,
+            });
         }
         let pairs = self.half / 2;
-        let turn = |round, half| Some(Turn { round, direction, half });
+        let turn = |round, half| Some(RingTurn { round, direction, half });
         match (place, direction) {
             // The last round has no other, and is paired with itself.
             _ if place == pairs => turn(2 * pairs, direction == RingDirection::Up),
@@ -148,7 +152,7 @@ impl Ring {
     }
 
     /// Whether a position without another end goes half around.
-    pub(super) fn goes(self, at: u32, turn: Turn) -> bool {
+    pub(super) fn goes(self, at: u32, turn: RingTurn) -> bool {
         // Of each edge of matching 0 one end does by +, and the other by -.
         let vertex = at % self.half;
         let first = vertex > self.cycle() / 2 || vertex == self.cycle();
@@ -164,7 +168,7 @@ impl Ring {
         self.turn(number).map_or(Some(at), |turn| self.reached(at, turn))
     }
 
-    pub(super) fn reached(self, at: u32, turn: Turn) -> Option<u32> {
+    pub(super) fn reached(self, at: u32, turn: RingTurn) -> Option<u32> {
         let vertex = at % self.half;
         let hops = match self.other(at, turn.round) {
             Some(other) if turn.direction == RingDirection::Up => {
@@ -191,13 +195,13 @@ impl Ring {
             RingDirection::Up
         };
         let edge = self.other(at, turn.round).is_some();
-        self.reached(at, if edge { Turn { direction: back, ..turn } } else { turn })
+        self.reached(at, if edge { RingTurn { direction: back, ..turn } } else { turn })
     }
 
     /// Signed hops between two positions in a turn.
     pub(super) fn hops(self, from: u32, to: u32, turn: u32) -> i64 {
         match self.turn(turn) {
-            Some(Turn { direction: RingDirection::Down, .. }) => {
+            Some(RingTurn { direction: RingDirection::Down, .. }) => {
                 -i64::from((from + self.side - to) % self.side)
             }
             _ => i64::from((to + self.side - from) % self.side),

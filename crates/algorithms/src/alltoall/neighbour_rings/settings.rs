@@ -4,7 +4,7 @@ use topocoll_schedule::Parameters;
 
 use super::leaders::Leaders;
 use super::ring::Ring;
-use super::{LONGEST, LONGEST_LINE, NeighbourRings, Rings};
+use super::{LONGEST, LONGEST_LINE, NeighbourRings, NeighbourRule};
 use crate::error::check_sides;
 use crate::{Algorithm, Info, NotApplicable, Parameter, Request, Solution, Values};
 
@@ -129,9 +129,12 @@ impl Algorithm for NeighbourRings {
         let unless_set = if hop > 1 && n > 2 { "bytes" } else { "blocks" };
         let mut solution = if hop == 1 {
             let cut = cut(request, values, (hop, n))?;
-            let rule = Rings::new(grid.clone(), request.problem.ports, cut).ok_or_else(|| {
-                request.requires("a torus or mesh of few sides, with at most 4096 tiles of offsets")
-            })?;
+            let rule =
+                NeighbourRule::new(grid.clone(), request.problem.ports, cut).ok_or_else(|| {
+                    request.requires(
+                        "a torus or mesh of few sides, with at most 4096 tiles of offsets",
+                    )
+                })?;
             let claims = rule.claims(request.problem.block_bytes);
             Solution::new(request, values, rule, claims)
         } else {

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use topocoll_schedule::{SlotSet, Strided};
 
-use super::Rings;
+use super::StridedRule;
 
 /// Dimensions of a message, which moves along some or all of them.
 pub(super) type Group = SmallVec<[usize; 3]>;
@@ -13,7 +13,7 @@ pub(super) fn groups(n: usize, together: usize) -> SmallVec<[Group; 3]> {
     (0..n).step_by(together).map(|u| (u..n.min(u + together)).collect()).collect()
 }
 
-impl Rings {
+impl StridedRule {
     /// The moves along each dimension of a group; move 0 stays.
     fn kinds_of_moves(&self, group: &Group) -> impl Iterator<Item = u64> {
         group.iter().map(|&u| u64::from(self.lines[u].moves() + 1))

@@ -11,7 +11,7 @@ use super::matchings::Matchings;
 
 /// A side of N ranks. The ranks of a class on it are a ring of N / g.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
+pub(super) struct StridedLine {
     pub(super) dimension: usize,
     /// N.
     pub(super) side: u32,
@@ -45,7 +45,7 @@ struct Digits {
     residual: u32,
 }
 
-impl Line {
+impl StridedLine {
     /// None if V would be odd, or no divisor of the ring.
     pub(super) fn new(dimension: usize, side: u32, stride: u32, fold: u32, near: bool) -> Self {
         // A ring of two has one hop, of N / 2.

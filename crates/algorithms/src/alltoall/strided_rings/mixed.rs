@@ -1,20 +1,20 @@
 //! Rings of stride 3 along two dimensions with two vertices: the two directions of a matching beside
 //! the hops of another class.
 
-use super::line::{Line, Part};
-use super::{Rings, Share};
+use super::line::{Part, StridedLine};
+use super::{Sharing, StridedRule};
 
-impl Rings {
+impl StridedRule {
     /// Whether no class waits: of three classes, along two dimensions, with one edge in the matching.
     pub(super) fn is_mixed(&self) -> bool {
-        let shape = (self.share, self.stride, self.lines.len()) == (Share::Classes, 3, 2);
+        let shape = (self.share, self.stride, self.lines.len()) == (Sharing::Classes, 3, 2);
         shape && self.lines.iter().all(|line| line.vertices() <= 2)
     }
 
     /// Steps of a stage: a step of matchings, hops but the one beside matchings, and another step of
     /// matchings.
     pub(super) fn mixed_steps(&self) -> u32 {
-        let hops = |line: &Line| line.hop_steps() + line.half_steps() - 1;
+        let hops = |line: &StridedLine| line.hop_steps() + line.half_steps() - 1;
         2 + self.lines.iter().map(hops).max().unwrap_or(0)
     }
 

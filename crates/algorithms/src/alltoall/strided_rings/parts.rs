@@ -5,7 +5,7 @@
 //! has a dimension and a port of its own.
 //!
 //! # Sides
-//! At stride 1 a side has the rings and steps of [`Line`](super::line::Line), all its ranks in one ring. At stride
+//! At stride 1 a side has the rings and steps of [`StridedLine`](super::line::Line), all its ranks in one ring. At stride
 //! 2 there are two classes of ranks: those whose coordinates have an even sum, and those of an odd one. In step j of
 //! N/2 - 1 the even class hops 2 upwards and the odd one 2 downwards if j is even, else the other way
 //! around. The hops of one class fill one direction of all lines. A message has the blocks that go at least
@@ -27,7 +27,7 @@
 //! differ the longest one is N. Own construction, new to our knowledge.
 //!
 //! # The layout
-//! A slot has a digit for each dimension: at stride 1 that of [`Line`](super::line::Line), at stride 2 the offset
+//! A slot has a digit for each dimension: at stride 1 that of [`StridedLine`](super::line::Line), at stride 2 the offset
 //! from source to destination. A block is received into the slot just sent.
 
 mod corners;
@@ -42,7 +42,7 @@ use topocoll_topology::{Coordinates, Grid, Rank, Route};
 use self::corners::{Corner, Group};
 pub(super) use self::settings::{settings, solve};
 use self::shares::Shares;
-use self::side::{Side, Turn};
+use self::side::{Side, SideTurn};
 use super::MOST_STEPS;
 use crate::layout::mixed_radix_layout::Ends;
 use crate::layout::translation::{classes, shift};
@@ -51,7 +51,7 @@ use crate::{Claims, Request};
 /// The most dimensions, as moves of all of them are searched for groups.
 const MOST_SIDES: usize = 4;
 
-struct Parts {
+struct PartsRule {
     grid: Grid,
     /// The sides of more than one rank.
     sides: SmallVec<[Side; 3]>,
@@ -65,12 +65,12 @@ struct Parts {
 }
 
 /// What all ranks do in a step.
-enum Phase<'p> {
-    Stage(usize, Turn),
+enum PartsStep<'p> {
+    Stage(usize, SideTurn),
     Last(&'p Group),
 }
 
-impl Parts {
+impl PartsRule {
     /// None where there are too many steps.
     fn new(grid: &Grid, sides: SmallVec<[Side; 3]>, axis: bool, shares: Shares) -> Option<Self> {
         let hop_steps = sides.iter().map(Side::hop_steps).max()?;
@@ -82,17 +82,17 @@ impl Parts {
         fits.then_some(Self { grid, sides, shares, hop_steps, last_steps, groups })
     }
 
-    fn phase(&self, step: u32) -> Phase<'_> {
+    fn phase(&self, step: u32) -> PartsStep<'_> {
         let steps = self.hop_steps + self.last_steps;
         let stages = steps * self.sides.len() as u32;
         if let Some(number) = step.checked_sub(stages) {
-            return Phase::Last(&self.groups[number as usize]);
+            return PartsStep::Last(&self.groups[number as usize]);
         }
         let turn = match (step % steps).checked_sub(self.hop_steps) {
-            None => Turn::Hop(step % steps),
-            Some(step) => Turn::Last(step),
+            None => SideTurn::Hop(step % steps),
+            Some(step) => SideTurn::Last(step),
         };
-        Phase::Stage((step / steps) as usize, turn)
+        PartsStep::Stage((step / steps) as usize, turn)
     }
 
     /// The dimension of a part in a stage.
@@ -119,7 +119,7 @@ impl Parts {
     /// The messages of a step: slots and hops of one rank for each kind.
     fn kinds(&self, step: u32, each: &mut dyn FnMut(&SlotSet, u64)) {
         match self.phase(step) {
-            Phase::Stage(stage, turn) => {
+            PartsStep::Stage(stage, turn) => {
                 for part in 0..self.sides.len() {
                     let u = self.along(part, stage);
                     for message in self.sides[u].kinds(turn) {
@@ -128,7 +128,7 @@ impl Parts {
                     }
                 }
             }
-            Phase::Last(group) => {
+            PartsStep::Last(group) => {
                 for &corner in group {
                     each(&self.corner_slots(corner), corner.hops().into());
                 }
@@ -162,7 +162,7 @@ impl Parts {
     }
 }
 
-impl Rule for Parts {
+impl Rule for PartsRule {
     fn steps(&self) -> u32 {
         (self.hop_steps + self.last_steps) * self.sides.len() as u32 + self.groups.len() as u32
     }
@@ -170,7 +170,7 @@ impl Rule for Parts {
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
         match self.phase(step) {
-            Phase::Stage(stage, turn) => {
+            PartsStep::Stage(stage, turn) => {
                 let at = self.at(rank);
                 let even = at.iter().sum::<u32>() % 2 == 0;
                 for part in 0..self.sides.len() {
@@ -183,7 +183,7 @@ impl Rule for Parts {
                     out.send(self.shifted(rank, u, message.to), slots, route);
                 }
             }
-            Phase::Last(group) => {
+            PartsStep::Last(group) => {
                 for &corner in group {
                     let slots = self.corner_slots(corner);
                     let sides = self.sides.iter().enumerate();

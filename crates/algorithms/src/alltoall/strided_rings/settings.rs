@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 use topocoll_schedule::Parameters;
 use topocoll_topology::Grid;
 
-use super::line::Line;
-use super::{Rings, Share, StridedRings, parts};
+use super::line::StridedLine;
+use super::{Sharing, StridedRings, StridedRule, parts};
 use crate::error::{check_sides, sides_error};
 use crate::{Algorithm, Info, NotApplicable, Parameter, Request, Solution, Values};
 
@@ -65,12 +65,12 @@ pub(super) const FOLD_UNLESS_SET: u32 = 8;
 /// The stride unless it is set.
 fn default_stride(grid: &Grid) -> u32 {
     let long = || grid.radix().long_dimensions();
-    let fits = |stride: &u32| long().all(|u| Line::fits(grid.sides()[u], *stride));
+    let fits = |stride: &u32| long().all(|u| StridedLine::fits(grid.sides()[u], *stride));
     (2..=3.min(long().count() as u32)).rev().find(fits).unwrap_or(1)
 }
 
 /// The rule of some values.
-fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<Rings, NotApplicable> {
+fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<StridedRule, NotApplicable> {
     let grid = request.grid("a torus")?;
     let (sides, wrap) = (grid.sides(), grid.wrap());
     check_sides(grid, "sides that wrap", |u| sides[u] > 1 && !wrap[u])?;
@@ -88,13 +88,13 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<Rings, NotApplica
         2 => "sides of 4 or of multiples of 8, for stride 2",
         _ => "sides of 6 or of multiples of 12, for stride 3",
     };
-    check_sides(grid, rule, |u| sides[u] > 1 && !Line::fits(sides[u], stride))?;
+    check_sides(grid, rule, |u| sides[u] > 1 && !StridedLine::fits(sides[u], stride))?;
     let fold = values.number(FOLD.name, 1, LONGEST_FOLD.into())?;
     let fold = fold.map_or(FOLD_UNLESS_SET, |fold| fold as u32);
     let near = values.is("landing", "near");
-    let line = |&u: &usize| Line::new(u, sides[u], stride, fold, near);
-    let mut lines: SmallVec<[Line; 3]> = long.iter().map(line).collect();
-    let folds = lines.iter().map(Line::fold).max().unwrap_or(fold);
+    let line = |&u: &usize| StridedLine::new(u, sides[u], stride, fold, near);
+    let mut lines: SmallVec<[StridedLine; 3]> = long.iter().map(line).collect();
+    let folds = lines.iter().map(StridedLine::fold).max().unwrap_or(fold);
     if values.is_given(FOLD.name) && folds > fold {
         return Err(values.refused(FOLD.name, format!("at least {folds}, twice the stride")));
     }
@@ -108,19 +108,19 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<Rings, NotApplica
         }
     }
     let share = match values.word("share") {
-        "classes" => Share::Classes,
-        "halves" => Share::Halves,
-        _ => Share::PartsInTurn,
+        "classes" => Sharing::Classes,
+        "halves" => Sharing::Halves,
+        _ => Sharing::PartsInTurn,
     };
     let refused = |rule: &str| Err(values.refused("share", rule));
     match share {
-        Share::Halves if !has_halves(&lines) => {
+        Sharing::Halves if !has_halves(&lines) => {
             return refused("classes, as sides are not N, or N and 2N, for a multiple N of 4");
         }
-        Share::PartsInTurn if lines.len() != 2 || stride != 1 => {
+        Sharing::PartsInTurn if lines.len() != 2 || stride != 1 => {
             return refused("classes, as stride is not 1 or not two sides are longer than 1");
         }
-        Share::PartsInTurn => {
+        Sharing::PartsInTurn => {
             let vertices = lines[0].vertices();
             if vertices < 8 || vertices % 4 > 0 || lines[1].vertices() != vertices {
                 return refused(
@@ -133,19 +133,19 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<Rings, NotApplica
     }
     let together = if values.is("last", "axis") { 1 } else { lines.len() };
     let rule = "sides on which the exchange takes at most 262144 steps";
-    Rings::new(grid, lines, stride, share, together)
+    StridedRule::new(grid, lines, stride, share, together)
         .ok_or_else(|| sides_error(grid, rule, |u| sides[u] > 1))
 }
 
 /// Whether blocks of half a side can go along all dimensions at once.
-fn has_halves(lines: &[Line]) -> bool {
+fn has_halves(lines: &[StridedLine]) -> bool {
     let shortest = lines.iter().map(|line| line.side).min().unwrap_or(1);
     shortest % 4 == 0
         && lines.iter().all(|line| line.side % shortest == 0 && line.side / shortest <= 2)
 }
 
 /// Whether that can save steps.
-fn halves_save(lines: &[Line], stride: u32) -> bool {
+fn halves_save(lines: &[StridedLine], stride: u32) -> bool {
     let longest = lines.iter().map(|line| line.side).max().unwrap_or(1);
     if !has_halves(lines) || lines.iter().all(|line| line.side == longest) {
         return has_halves(lines);
@@ -178,7 +178,8 @@ impl Algorithm for StridedRings {
             let named = numbers.chain(words).map(|(name, value)| (name.to_owned(), value));
             settings.push(named.collect());
         };
-        for stride in (1..=3).filter(|&stride| sides().all(|side| Line::fits(side, stride))) {
+        for stride in (1..=3).filter(|&stride| sides().all(|side| StridedLine::fits(side, stride)))
+        {
             // More than four vertices take more steps for the same volume.
             let fours = |side: u32| (4..).step_by(2).find(|v| side / stride / 2 % v == 0);
             let folds = sides().filter(|&side| side > 4 * stride).filter_map(fours);
@@ -188,8 +189,8 @@ impl Algorithm for StridedRings {
                 let alone = stride >= n || sides().any(|side| side > 4 * fold);
                 for share in ["classes", "halves"].into_iter().take(if alone { 1 } else { 2 }) {
                     let (one, own) = ((STRIDE, stride), (FOLD, fold));
-                    let line = |(u, side)| Line::new(u, side, stride, fold, true);
-                    let lines: SmallVec<[Line; 3]> = sides().enumerate().map(line).collect();
+                    let line = |(u, side)| StridedLine::new(u, side, stride, fold, true);
+                    let lines: SmallVec<[StridedLine; 3]> = sides().enumerate().map(line).collect();
                     if share == "halves" && !halves_save(&lines, stride) {
                         continue;
                     }
@@ -227,7 +228,7 @@ impl Algorithm for StridedRings {
         }
         let rings = rings(request, values)?;
         let stride = rings.stride;
-        let fold = rings.lines.iter().map(Line::fold).max().unwrap_or(1);
+        let fold = rings.lines.iter().map(StridedLine::fold).max().unwrap_or(1);
         let claims = rings.claims(request);
         let unless_set = match values.is("share", "parts") {
             true => 1,

@@ -3,11 +3,11 @@
 use smallvec::SmallVec;
 use topocoll_topology::Grid;
 
-use super::super::line::Line;
+use super::super::line::StridedLine;
 use super::super::settings::{FOLD, FOLD_UNLESS_SET, LONGEST_FOLD, STRIDE};
 use super::shares::Shares;
 use super::side::{EvenSide, Side};
-use super::{MOST_SIDES, Parts};
+use super::{MOST_SIDES, PartsRule};
 use crate::error::{check_sides, sides_error};
 use crate::{NotApplicable, Request, Solution, Values};
 
@@ -58,7 +58,7 @@ pub(in super::super) fn solve(
         return Err(values.refused(STRIDE.name, "1 or 2 in parts"));
     }
     let rule = "sides of 2 or of multiples of 4";
-    check_sides(grid, rule, |u| lengths[u] > 1 && !Line::fits(lengths[u], 1))?;
+    check_sides(grid, rule, |u| lengths[u] > 1 && !StridedLine::fits(lengths[u], 1))?;
     let [near, axis] = [values.is("landing", "near"), values.is("last", "axis")];
     let mut fold = values.number(FOLD.name, 1, LONGEST_FOLD.into())?.map(|fold| fold as u32);
     let sides: SmallVec<[Side; 3]> = if stride == 1 {
@@ -68,9 +68,9 @@ pub(in super::super) fn solve(
             }
         }
         let given = fold.unwrap_or(FOLD_UNLESS_SET);
-        let line = |&u: &usize| Line::new(u, lengths[u], 1, given, true);
-        let lines: SmallVec<[Line; 3]> = long.iter().map(line).collect();
-        let used = lines.iter().map(Line::fold).max().unwrap_or(given);
+        let line = |&u: &usize| StridedLine::new(u, lengths[u], 1, given, true);
+        let lines: SmallVec<[StridedLine; 3]> = long.iter().map(line).collect();
+        let used = lines.iter().map(StridedLine::fold).max().unwrap_or(given);
         if fold.is_some_and(|fold| used > fold) {
             return Err(values.refused(FOLD.name, format!("at least {used}, twice the stride")));
         }
@@ -86,7 +86,7 @@ pub(in super::super) fn solve(
     let weight = |u| grid.radix().stride(u);
     let shares = Shares::new(&sides, weight, request.problem.block_bytes, request.demand.is_none());
     let rule = "sides on which the exchange takes at most 262144 steps";
-    let parts = Parts::new(grid, sides, stride == 1 || axis, shares)
+    let parts = PartsRule::new(grid, sides, stride == 1 || axis, shares)
         .ok_or_else(|| sides_error(grid, rule, |u| lengths[u] > 1))?;
     let claims = parts.claims(request);
     let mut solution = Solution::new(request, values, parts, claims);

@@ -3,13 +3,13 @@
 use smallvec::{SmallVec, smallvec};
 use topocoll_schedule::{Axis, Strided};
 
-use super::super::line::{Direction, Line, Part};
+use super::super::line::{Direction, Part, StridedLine};
 
 /// A side of more than one rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side {
     /// Stride 1.
-    One(Line),
+    One(StridedLine),
     /// Stride 2.
     Two(EvenSide),
 }
@@ -26,14 +26,14 @@ pub(super) struct EvenSide {
 
 /// A step of all sides in a stage.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Turn {
+pub(super) enum SideTurn {
     Hop(u32),
     /// A matching at stride 1, and else the hop that is left: upwards, then downwards.
     Last(u32),
 }
 
 /// A message along a side.
-pub(super) struct Message {
+pub(super) struct SideMessage {
     /// Signed hops.
     pub(super) to: i64,
     /// Those to the rank whose message comes.
@@ -63,14 +63,14 @@ impl EvenSide {
         Strided::contiguous(first.into(), end.saturating_sub(first).into())
     }
 
-    fn hop(&self, step: u32, even: bool) -> Option<Message> {
+    fn hop(&self, step: u32, even: bool) -> Option<SideMessage> {
         if step >= self.hop_steps() {
             return None;
         }
         let up = even == (step % 2 == 0);
         let hops = if up { 2 } else { -2 };
         let digits = self.offsets(up, 2 * (step / 2 + 1), step % 2 == 0);
-        Some(Message { to: hops, from: -hops, digits: smallvec![digits] })
+        Some(SideMessage { to: hops, from: -hops, digits: smallvec![digits] })
     }
 
     /// The offsets with a hop left, upwards (1) or downwards (-1), and those without one (0).
@@ -91,9 +91,9 @@ impl EvenSide {
         if self.near || self.side == 2 { &[1] } else { &[1, -1] }
     }
 
-    fn last(&self, step: u32) -> Option<Message> {
+    fn last(&self, step: u32) -> Option<SideMessage> {
         let &hop = self.hops_left().get(step as usize)?;
-        Some(Message { to: hop, from: -hop, digits: smallvec![self.left(hop)] })
+        Some(SideMessage { to: hop, from: -hop, digits: smallvec![self.left(hop)] })
     }
 }
 
@@ -153,25 +153,25 @@ impl Side {
     }
 
     /// The message of a rank, by its position and whether its coordinates have an even sum.
-    pub(super) fn message(&self, turn: Turn, at: u32, even: bool) -> Option<Message> {
+    pub(super) fn message(&self, turn: SideTurn, at: u32, even: bool) -> Option<SideMessage> {
         match (self, turn) {
             (Self::One(line), turn) => {
                 let part = part(line, turn)?;
                 let direction = line.direction(part, at)?;
                 let (to, from) = line.hops(part, direction, at);
-                Some(Message { to, from, digits: digits(line, part, direction) })
+                Some(SideMessage { to, from, digits: digits(line, part, direction) })
             }
-            (Self::Two(side), Turn::Hop(step)) => side.hop(step, even),
-            (Self::Two(side), Turn::Last(step)) => side.last(step),
+            (Self::Two(side), SideTurn::Hop(step)) => side.hop(step, even),
+            (Self::Two(side), SideTurn::Last(step)) => side.last(step),
         }
     }
 
     /// The messages of all ranks, of each kind one of the most hops.
-    pub(super) fn kinds(&self, turn: Turn) -> SmallVec<[Message; 2]> {
+    pub(super) fn kinds(&self, turn: SideTurn) -> SmallVec<[SideMessage; 2]> {
         match (self, turn) {
             (Self::One(line), turn) => {
                 let Some(part) = part(line, turn) else { return SmallVec::new() };
-                let kinds = line.most_hops(part).map(|(direction, hops)| Message {
+                let kinds = line.most_hops(part).map(|(direction, hops)| SideMessage {
                     to: hops.into(),
                     from: -i64::from(hops),
                     digits: digits(line, part, direction),
@@ -202,14 +202,16 @@ impl Side {
 }
 
 /// What a line of stride 1 does in a step of a stage.
-fn part(line: &Line, turn: Turn) -> Option<Part> {
+fn part(line: &StridedLine, turn: SideTurn) -> Option<Part> {
     match turn {
-        Turn::Hop(step) => (step < line.hop_steps() + line.half_steps()).then(|| line.hop(step)),
-        Turn::Last(step) => (step < line.match_steps()).then(|| line.matched(step)),
+        SideTurn::Hop(step) => {
+            (step < line.hop_steps() + line.half_steps()).then(|| line.hop(step))
+        }
+        SideTurn::Last(step) => (step < line.match_steps()).then(|| line.matched(step)),
     }
 }
 
-fn digits(line: &Line, part: Part, direction: Direction) -> SmallVec<[Strided; 2]> {
+fn digits(line: &StridedLine, part: Part, direction: Direction) -> SmallVec<[Strided; 2]> {
     let mut digits = smallvec![line.sent(part, direction, &line.turns())];
     if line.has_half(part) {
         digits.push(line.half(direction));
