@@ -50,10 +50,15 @@ impl Catalogue {
         })
     }
 
+    /// The caller's own algorithms.
+    pub fn own(&self) -> impl Iterator<Item = &Info> {
+        self.own.iter().map(|own| own.info())
+    }
+
     /// Whether an algorithm of this name is the caller's.
     #[must_use]
     pub fn is_own(&self, name: &str) -> bool {
-        self.own.iter().any(|own| own.info().name == name)
+        self.own().any(|own| own.name == name)
     }
 
     /// The parameter of an algorithm that `key` sets. If another parameter names an algorithm in

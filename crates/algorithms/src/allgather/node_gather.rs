@@ -23,8 +23,8 @@
 use topocoll_schedule::{Block, Collective, Parameters, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
 
+use crate::hierarchical::{BETWEEN, InterNode, TURNS, candidates};
 use crate::layout::node_rows::{Nodes, Row};
-use crate::lifted::{BETWEEN, Between, TURNS, candidates};
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
 };
@@ -278,8 +278,8 @@ impl Algorithm for NodeGather {
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let clusters = request.clusters()?;
-        if let Some(between) = Between::of(request, values)? {
-            return between.lifted();
+        if let Some(between) = InterNode::of(request, values)? {
+            return between.hierarchical();
         }
         if values.is_given("lanes") {
             return Err(values.alone("lanes", format!("{}=NAME", BETWEEN.name)));

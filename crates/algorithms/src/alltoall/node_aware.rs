@@ -33,8 +33,8 @@ use topocoll_schedule::{
 use topocoll_topology::{Rank, Route};
 
 use crate::factor::node_rounds::Rounds;
+use crate::hierarchical::{BETWEEN, InterNode, TURNS, candidates};
 use crate::layout::node_rows::{Nodes, Row};
-use crate::lifted::{BETWEEN, Between, TURNS, candidates};
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
 };
@@ -250,7 +250,7 @@ impl Lanes {
     }
 
     /// A step of the exchange between nodes, in which every message is of a block by itself.
-    fn lift(&self, rank: Rank, schedule: &Schedule, step: u32, out: &mut Step) {
+    fn between_nodes(&self, rank: Rank, schedule: &Schedule, step: u32, out: &mut Step) {
         let (nodes, phase) = (self.row.nodes(), &self.phases[0]);
         let node = Rank(nodes.clusters().node_of(rank));
         schedule.rule().step(node, step, out);
@@ -357,7 +357,7 @@ impl Rule for Lanes {
         } else if step - self.inside < self.between {
             let step = step - self.inside;
             if let Some(schedule) = &self.between_nodes {
-                return self.lift(rank, schedule, step, out);
+                return self.between_nodes(rank, schedule, step, out);
             }
             let phase = self.phases.partition_point(|phase| phase.first <= step) - 1;
             let phase = &self.phases[phase];
@@ -460,10 +460,10 @@ impl Algorithm for NodeAware {
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let clusters = request.clusters()?;
         let largest = clusters.largest();
-        let between = Between::of(request, values)?;
-        let straight = between.as_ref().map_or(Ok(None), Between::straight)?;
+        let between = InterNode::of(request, values)?;
+        let straight = between.as_ref().map_or(Ok(None), InterNode::straight)?;
         if let (Some(between), None) = (&between, &straight) {
-            return between.lifted();
+            return between.hierarchical();
         }
         let lanes = values.number("lanes", 1, largest.into())?;
         Row::check(clusters)?;

@@ -29,7 +29,7 @@ use topocoll_topology::{Coordinates, Grid, Rank, Route, Topology};
 
 use crate::error::check_sides;
 use crate::layout::axes::push_axes;
-use crate::lifted::{Runs, held};
+use crate::layout::held::{Runs, held};
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 /// The parameter that names the exchange along lines.

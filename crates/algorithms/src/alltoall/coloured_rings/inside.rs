@@ -40,7 +40,7 @@ use topocoll_topology::{Grid, Rank, Route, Topology};
 use self::line::{Digits, Line};
 use crate::error::check_sides;
 use crate::layout::axes::push_axes;
-use crate::lifted::{Runs, held};
+use crate::layout::held::{Runs, held};
 use crate::{Claims, NotApplicable, Parameter, Request, Solution, Values};
 
 /// The parameter that names the exchange inside windows.
@@ -50,7 +50,7 @@ pub(super) const INSIDE: Parameter = Parameter::algorithm(
      classes=1, of 4 x 4 with classes=2; default that of digits",
 );
 
-/// Exchanges inside, with the classes, that no other known one beats in both steps and volume.
+/// Exchanges inside, with the classes, that no other standard one beats in both steps and volume.
 const EXCHANGES: [(u64, &str); 3] =
     [(1, "binary-exchange"), (1, "quadrant-exchange"), (2, "tabled")];
 
@@ -305,7 +305,10 @@ pub(super) fn candidates(request: &Request<'_>) -> Vec<Parameters> {
         let all = named.into_iter().chain([("classes", classes.into())]);
         all.map(|(key, value)| (key.to_owned(), value)).collect()
     };
-    EXCHANGES.into_iter().map(setting).collect()
+    let own = request.planner.catalogue().own();
+    let own = own.filter(|info| info.operation == Collective::AllToAll && !info.by_demand);
+    let own = own.flat_map(|info| [(1, &*info.name), (2, &*info.name)]);
+    EXCHANGES.into_iter().chain(own).map(setting).collect()
 }
 
 /// The exchange with one of its own inside windows.

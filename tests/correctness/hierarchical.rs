@@ -10,8 +10,8 @@ use topocoll::{
     Topology, machine,
 };
 
-/// The algorithm that lifts exchanges of an operation.
-fn lifting(operation: Collective) -> &'static dyn Algorithm {
+/// The algorithm that is hierarchical.
+fn by_node(operation: Collective) -> &'static dyn Algorithm {
     find(match operation {
         Collective::AllToAll => "node-aware",
         Collective::AllGather => "node-gather",
@@ -39,8 +39,8 @@ fn between(name: &str, own: &Parameters) -> Parameters {
     own.chain([("between".to_owned(), Setting::Text(name.to_owned()))]).collect()
 }
 
-/// Every lifted setting of some algorithms that apply to a machine's network, complete.
-fn lifted(machine: &Machine, operation: Collective, bytes: u64) -> Vec<Parameters> {
+/// Every hierarchical setting of some algorithms that apply to a machine's network, complete.
+fn settings(machine: &Machine, operation: Collective, bytes: u64) -> Vec<Parameters> {
     let (count, size) = nodes(machine);
     let whole = problem(machine, operation, bytes);
     let request = Request::new(&whole, &*machine.topology);
@@ -54,11 +54,11 @@ fn lifted(machine: &Machine, operation: Collective, bytes: u64) -> Vec<Parameter
                 let mut setting = named.clone();
                 setting.insert("lanes".to_owned(), Setting::Integer(lanes.into()));
                 setting.insert("turns".to_owned(), Setting::Integer(turns.into()));
-                if let Ok(solution) = request.solve(lifting(operation), &setting) {
+                if let Ok(solution) = request.solve(by_node(operation), &setting) {
                     out.insert(solution.schedule.origin.parameters);
                 } else {
                     setting.remove("turns");
-                    if let Ok(solution) = request.solve(lifting(operation), &setting) {
+                    if let Ok(solution) = request.solve(by_node(operation), &setting) {
                         out.insert(solution.schedule.origin.parameters);
                     }
                 }
@@ -68,7 +68,7 @@ fn lifted(machine: &Machine, operation: Collective, bytes: u64) -> Vec<Parameter
     out.into_iter().collect()
 }
 
-/// Every lifted exchange of a machine delivers as claimed; the names of the exchanges between nodes.
+/// Every hierarchical exchange of a machine delivers as claimed; the names of the exchanges between nodes.
 fn check_machine(text: &str, ports: u32) -> BTreeSet<String> {
     let mut machine = machine(text).unwrap();
     machine.set_ports(ports);
@@ -77,10 +77,10 @@ fn check_machine(text: &str, ports: u32) -> BTreeSet<String> {
         [(Collective::AllToAll, 1), (Collective::AllGather, 1), (Collective::AllGather, 7)]
     {
         let problem = problem(&machine, operation, bytes);
-        for setting in lifted(&machine, operation, bytes) {
+        for setting in settings(&machine, operation, bytes) {
             names.insert(setting["between"].to_string());
             for method in [Method::Replay, Method::Classes] {
-                check_promises(&machine, lifting(operation), &problem, &setting, method);
+                check_promises(&machine, by_node(operation), &problem, &setting, method);
             }
         }
     }
@@ -204,7 +204,7 @@ fn parameters_that_are_not_given_are_told() {
     ] {
         let problem = problem(&machine, operation, 1);
         let exchange = Exchange::new(&machine, &problem).unwrap();
-        let name = &lifting(operation).info().name;
+        let name = &by_node(operation).info().name;
         let schedule = exchange.schedule(name, &setting(given)).unwrap();
         let complete = setting(&format!("{given} {told}"));
         assert_eq!(schedule.origin.parameters, complete);
@@ -213,12 +213,12 @@ fn parameters_that_are_not_given_are_told() {
 }
 
 #[test]
-fn what_cannot_be_lifted_is_refused() {
+fn what_cannot_be_hierarchical_is_refused() {
     let said = |text: &str, operation, bytes, words: &str| {
         let machine = machine(text).unwrap();
         let problem = problem(&machine, operation, bytes);
         let exchange = Exchange::new(&machine, &problem).unwrap();
-        exchange.schedule(&lifting(operation).info().name, &setting(words)).unwrap_err().to_string()
+        exchange.schedule(&by_node(operation).info().name, &setting(words)).unwrap_err().to_string()
     };
     for (text, words, error) in [
         (

@@ -1,5 +1,5 @@
 //! The table of `docs/src/machines.md`: on machines with several ranks a node, the best schedule that
-//! ignores nodes beside the best that combines the blocks of a node: `cargo bench --bench lifted`.
+//! ignores nodes beside the best that combines the blocks of a node: `cargo bench --bench hierarchical`.
 #![allow(clippy::print_stdout, reason = "the table is the output")]
 
 use topocoll::{Choice, Collective, Exchange, Priced, Problem, machine};
