@@ -24,7 +24,7 @@ pub mod regions;
 pub mod request;
 
 pub use request::PlanHandle;
-use request::Wanted;
+use request::Request;
 
 /// Changes when programs compiled against an earlier header no longer run.
 pub const TOPOCOLL_ABI_VERSION: u32 = 1;
@@ -238,26 +238,22 @@ pub unsafe extern "C" fn topocoll_plan_new(
         }
         // SAFETY: not null, and the caller's promise.
         unsafe { out.write(ptr::null_mut()) };
-        // SAFETY: the caller's promise.
-        let (name, operation, algorithm, parameters) =
-            unsafe { (text(machine_name)?, text(operation)?, text(algorithm)?, text(parameters)?) };
-        let wanted = Wanted {
-            machine: name,
-            timing: None,
-            operation,
-            algorithm,
-            parameters,
-            block_bytes,
-            ports: [ports, 0],
-            rank,
-            ranks: None,
-            in_place: false,
-            sizes_differ: false,
-            predicts: false,
-        };
-        let plan = wanted.plan()?;
-        // SAFETY: not null, and the caller's promise.
-        unsafe { out.write(plan) };
+        // SAFETY: all zero is a request; the caller's promise.
+        unsafe {
+            let own = std::mem::zeroed();
+            let machine = machine_name;
+            let request = Request {
+                machine,
+                operation,
+                algorithm,
+                parameters,
+                block_bytes,
+                ports,
+                rank,
+                ..own
+            };
+            out.write(Box::into_raw(Box::new(request.plan(false)?)));
+        }
         Ok(())
     })
 }

@@ -66,47 +66,56 @@ pub struct PlanHandle {
     seconds: f64,
 }
 
-/// What a plan is to be made of.
-pub(crate) struct Wanted<'a> {
-    pub(crate) machine: Option<&'a str>,
-    pub(crate) timing: Option<&'a str>,
-    pub(crate) operation: Option<&'a str>,
-    pub(crate) algorithm: Option<&'a str>,
-    pub(crate) parameters: Option<&'a str>,
-    pub(crate) block_bytes: u64,
-    /// Of a rank and of a node, each 0 for the other or the machine's own.
-    pub(crate) ports: [u32; 2],
-    pub(crate) rank: u32,
-    pub(crate) ranks: Option<Vec<Rank>>,
-    pub(crate) in_place: bool,
-    pub(crate) sizes_differ: bool,
-    /// Whether the time of a named algorithm is predicted too.
-    pub(crate) predicts: bool,
-}
-
-impl Wanted<'_> {
-    pub(crate) fn plan(&self) -> Result<*mut PlanHandle, Refused> {
-        let (Some(name), Some(operation)) = (self.machine, self.operation) else {
+impl Request {
+    /// The plan of it, with the time of a named algorithm if it `predicts`.
+    ///
+    /// # Safety
+    /// Its texts end with a zero byte, and its list has the given size.
+    pub(crate) unsafe fn plan(&self, predicts: bool) -> Result<PlanHandle, Refused> {
+        let (in_place, sizes_differ) = (self.in_place != 0, self.sizes_differ != 0);
+        if self.ranks.is_null() && self.rank_count > 0 {
+            let count = self.rank_count;
+            return Err(argument(&format!("`rank_count` is {count}, and `ranks` is null")));
+        }
+        if in_place && sizes_differ {
+            return Err(argument("`in_place` and `sizes_differ`: blocks in place have one size"));
+        }
+        // SAFETY: the caller's promise.
+        let (name, timing, operation, algorithm, parameters) = unsafe {
+            (
+                text(self.machine)?,
+                text(self.timing)?,
+                text(self.operation)?,
+                text(self.algorithm)?,
+                text(self.parameters)?,
+            )
+        };
+        let (Some(name), Some(operation)) = (name, operation) else {
             return Err(argument("the machine or the operation is null"));
         };
-        let machine = self.machine(name)?;
+        let machine = self.machine(name, timing)?;
         let operation: Collective = operation.parse().map_err(refused)?;
         let problem = Problem::new(operation, machine.ranks(), machine.ports, self.block_bytes)
             .map_err(refused)?;
         let mut exchange = Exchange::new(&machine, &problem).map_err(refused)?;
-        let subset = self.ranks.as_deref().map(|ranks| Subset::new(ranks, machine.ranks()));
+        let subset = (!self.ranks.is_null()).then(|| {
+            // SAFETY: not null, and the caller's promise.
+            let ranks = unsafe { std::slice::from_raw_parts(self.ranks, self.rank_count as usize) };
+            let ranks: Vec<Rank> = ranks.iter().copied().map(Rank).collect();
+            Subset::new(&ranks, machine.ranks())
+        });
         let subset = subset.transpose().map_err(refused)?;
         if let Some(subset) = &subset {
             exchange = exchange.subset(subset).map_err(refused)?;
         }
-        let given = settings(self.parameters.unwrap_or_default())?;
-        let (schedule, seconds) = match self.algorithm {
+        let given = settings(parameters.unwrap_or_default())?;
+        let (schedule, seconds) = match algorithm {
             Some(algorithm) => {
                 let schedule = exchange.schedule(algorithm, &given).map_err(refused)?;
-                if self.sizes_differ {
+                if sizes_differ {
                     PlannedSizes::check_schedule(&schedule).map_err(refused)?;
                 }
-                let counts = self.predicts.then(|| exchange.count(&schedule));
+                let counts = predicts.then(|| exchange.count(&schedule));
                 let seconds = counts.and_then(Result::ok).map(|counts| counts.time.total());
                 (schedule, seconds.unwrap_or(f64::NAN))
             }
@@ -120,7 +129,7 @@ impl Wanted<'_> {
                 });
                 let serves = |made: &Result<(Schedule, f64), _>| {
                     let schedule = made.as_ref().map(|(schedule, _)| schedule);
-                    !self.sizes_differ
+                    !sizes_differ
                         || schedule.is_ok_and(|one| PlannedSizes::check_schedule(one).is_ok())
                 };
                 let first = { made }.find(serves);
@@ -133,24 +142,25 @@ impl Wanted<'_> {
             None => Plan::new(&schedule, Rank(self.rank)),
         };
         let plan = plan.map_err(refused)?;
-        let plan = Arc::new(if self.in_place { plan.in_place() } else { plan });
+        let plan = Arc::new(if in_place { plan.in_place() } else { plan });
         let pairs =
             schedule.origin.parameters.iter().map(|(name, value)| format!("{name}={value}"));
         let c_text = |text: &str| CString::new(text).map_err(refused);
         let parameters = c_text(&pairs.collect::<Vec<_>>().join(","))?;
         let algorithm = c_text(&schedule.origin.algorithm)?;
-        Ok(Box::into_raw(Box::new(PlanHandle { plan, algorithm, parameters, seconds })))
+        Ok(PlanHandle { plan, algorithm, parameters, seconds })
     }
 
-    fn machine(&self, name: &str) -> Result<Machine, Refused> {
+    /// The machine, with the ports, each 0 for the other or the machine's own.
+    fn machine(&self, name: &str, timing: Option<&str>) -> Result<Machine, Refused> {
         let mut machine = machine(name).map_err(refused)?;
-        match self.ports {
+        match [self.ports, self.node_ports] {
             [0, 0] => {}
             [0, node] => machine.set_ports(Ports { node, ..machine.ports }),
             [rank, 0] => machine.set_ports(rank),
             [rank, node] => machine.set_ports(Ports { rank, node }),
         }
-        if let Some(timing) = self.timing {
+        if let Some(timing) = timing {
             let other = topocoll::machine(timing).map_err(refused)?;
             other.timing.fits(&*other.topology, &*machine.topology).map_err(refused)?;
             machine.timing = other.timing;
@@ -211,38 +221,8 @@ pub unsafe extern "C" fn topocoll_plan_make(
             whole
         };
         room = (request.message, request.message_bytes);
-        if request.ranks.is_null() && request.rank_count > 0 {
-            let count = request.rank_count;
-            return Err(argument(&format!("`rank_count` is {count}, and `ranks` is null")));
-        }
-        let (in_place, sizes_differ) = (request.in_place != 0, request.sizes_differ != 0);
-        if in_place && sizes_differ {
-            return Err(argument("`in_place` and `sizes_differ`: blocks in place have one size"));
-        }
-        // SAFETY: the caller's promise.
-        let wanted = unsafe {
-            let ranks = (!request.ranks.is_null()).then(|| {
-                let ranks = std::slice::from_raw_parts(request.ranks, request.rank_count as usize);
-                ranks.iter().copied().map(Rank).collect()
-            });
-            Wanted {
-                machine: text(request.machine)?,
-                timing: text(request.timing)?,
-                operation: text(request.operation)?,
-                algorithm: text(request.algorithm)?,
-                parameters: text(request.parameters)?,
-                block_bytes: request.block_bytes,
-                ports: [request.ports, request.node_ports],
-                rank: request.rank,
-                ranks,
-                in_place,
-                sizes_differ,
-                predicts: true,
-            }
-        };
-        let plan = wanted.plan()?;
         // SAFETY: not null, and the caller's promise.
-        unsafe { out.write(plan) };
+        unsafe { out.write(Box::into_raw(Box::new(request.plan(true)?))) };
         Ok(())
     });
     // SAFETY: the caller's promise.
