@@ -9,8 +9,8 @@ use topocoll::exec::{Endpoint, Plan, PlanError, RawBuffers};
 use topocoll::{Rank, Schedule, Sync};
 
 use crate::engine::{Requests, exchange};
-use crate::failed::{Failed, check};
-use crate::words::Words;
+use crate::failed::Failed;
+use crate::words::{Words, rank_and_ranks};
 
 /// One rank's part of a schedule, between the ranks of a communicator.
 pub struct Exchange {
@@ -83,29 +83,16 @@ impl Exchange {
     pub unsafe fn new(comm: mpi::MPI_Comm, schedule: &Schedule) -> Result<Self, ExchangeError> {
         #[cfg(feature = "drop-in")]
         mpi::load();
-        let (mut inter, mut rank, mut ranks) = (0, 0, 0);
-        // SAFETY: the caller's promise, and places for the answers.
-        unsafe {
-            check(mpi::PMPI_Comm_test_inter(comm, &raw mut inter))?;
-            check(mpi::PMPI_Comm_rank(comm, &raw mut rank))?;
-            check(mpi::PMPI_Comm_size(comm, &raw mut ranks))?;
-        }
-        if inter != 0 {
+        // SAFETY: the caller's promise.
+        let Some((rank, ranks)) = (unsafe { rank_and_ranks(comm)? }) else {
             return Err(ExchangeError::Inter);
-        }
-        if schedule.problem.ranks != ranks as u32 {
-            let (schedule, communicator) = (schedule.problem.ranks, ranks as u32);
+        };
+        if schedule.problem.ranks != ranks {
+            let (schedule, communicator) = (schedule.problem.ranks, ranks);
             return Err(ExchangeError::Ranks { schedule, communicator });
         }
-        let plan = Plan::new(schedule, Rank(rank as u32))?;
-        // SAFETY: all ranks of the communicator call this; drop frees the duplicate.
-        let private = unsafe {
-            let mut private = mpi::RSMPI_COMM_NULL;
-            check(mpi::PMPI_Comm_split(comm, 0, rank, &raw mut private))?;
-            check(mpi::PMPI_Comm_set_errhandler(private, mpi::RSMPI_ERRORS_RETURN))?;
-            private
-        };
-        let words = Words::new(private, rank as u32, ranks as u32);
+        let plan = Plan::new(schedule, Rank(rank))?;
+        let words = Words::new(comm, rank, ranks)?;
         let endpoint = Endpoint::new(Arc::new(plan), 0u64);
         let (work, requests, sync) = (Vec::new(), Requests::default(), Sync::Free);
         Ok(Self { words, endpoint, work, requests, sync, thread: PhantomData })

@@ -156,7 +156,8 @@ impl Window {
         let mailbox = &mut side[local as usize];
         mailbox.messages.push_back(message);
         if !received && mailbox.messages.len() == 1 {
-            mailbox.write();
+            // Only a read fails.
+            let _ = mailbox.advance(false);
         }
     }
 
@@ -170,14 +171,11 @@ impl Window {
     /// # Errors
     /// A message longer than its memory, or of another length than planned.
     pub(crate) fn progress(&mut self, endpoint: &mut Endpoint) -> Result<(), Failed> {
-        for mailbox in &mut self.to {
-            while mailbox.write() {
-                self.open -= mailbox.complete(endpoint)?;
-            }
-        }
-        for mailbox in &mut self.from {
-            while mailbox.read()? {
-                self.open -= mailbox.complete(endpoint)?;
+        for (reads, mailboxes) in [(false, &mut self.to), (true, &mut self.from)] {
+            for mailbox in mailboxes {
+                while mailbox.advance(reads)? {
+                    self.open -= mailbox.complete(endpoint)?;
+                }
             }
         }
         Ok(())
@@ -224,75 +222,57 @@ impl Mailbox {
         (unsafe { self.at.add(COUNTERS + at) }, (self.bytes - at) as u64)
     }
 
-    /// Writes bytes of the first message; returns whether it is done.
-    fn write(&mut self) -> bool {
-        let Some(message) = self.messages.front() else { return false };
-        let Message { data, bytes, mut has_length, mut done, .. } = *message;
-        let mut head = self.head().load(Ordering::Relaxed);
-        let used = head - self.tail().load(Ordering::Acquire);
-        // The end of a message may be rounded up beyond the room.
-        let mut room = (self.bytes as u64).saturating_sub(used);
-        if !has_length && room >= LENGTH {
-            let (to, _) = self.place(head);
-            // SAFETY: room in the ring, which only this rank writes.
-            unsafe { to.cast::<u64>().write(bytes) };
-            (has_length, head, room) = (true, head + LENGTH, room - LENGTH);
+    /// Writes or reads bytes of the first message; returns whether it is done.
+    ///
+    /// # Errors
+    /// It is read, and longer than its memory.
+    fn advance(&mut self, reads: bool) -> Result<bool, Failed> {
+        let Some(message) = self.messages.front() else { return Ok(false) };
+        let Message { data, mut bytes, mut has_length, mut done, .. } = *message;
+        let (own, other) =
+            if reads { (self.tail(), self.head()) } else { (self.head(), self.tail()) };
+        let (mut at, other) = (own.load(Ordering::Relaxed), other.load(Ordering::Acquire));
+        // Published bytes, or room. The end of a message may be rounded up beyond the room.
+        let mut left =
+            if reads { other - at } else { (self.bytes as u64).saturating_sub(at - other) };
+        if !has_length && left >= LENGTH {
+            let (place, _) = self.place(at);
+            // SAFETY: room in the ring, which only this rank writes, or bytes that the other rank has
+            // published.
+            unsafe {
+                if reads {
+                    let length = place.cast::<u64>().read();
+                    if length > bytes {
+                        return Err(Failed(mpi::MPI_ERR_TRUNCATE as c_int));
+                    }
+                    bytes = length;
+                } else {
+                    place.cast::<u64>().write(bytes);
+                }
+            }
+            (has_length, at, left) = (true, at + LENGTH, left - LENGTH);
         }
-        while has_length && done < bytes && room > 0 {
-            let (to, most) = self.place(head);
-            let some = most.min(room).min(bytes - done);
-            // SAFETY: the message's bytes, and room in the ring.
-            unsafe { ptr::copy_nonoverlapping(data.add(done as usize), to, some as usize) };
-            (done, head, room) = (done + some, head + some, room - some);
+        while has_length && done < bytes && left > 0 {
+            let (place, most) = self.place(at);
+            let some = most.min(left).min(bytes - done);
+            // SAFETY: the message's memory, and the same part of the ring.
+            unsafe {
+                let memory = data.add(done as usize);
+                let (from, to) = if reads { (place, memory) } else { (memory, place) };
+                ptr::copy_nonoverlapping(from, to, some as usize);
+            }
+            (done, at, left) = (done + some, at + some, left - some);
         }
         let is_done = has_length && done == bytes;
         if is_done {
             // The next length begins at a multiple, and does not wrap around the end.
-            head = head.next_multiple_of(LENGTH);
+            at = at.next_multiple_of(LENGTH);
         }
-        self.head().store(head, Ordering::Release);
-        self.moved(has_length, bytes, done);
-        is_done
-    }
-
-    /// Reads bytes of the first message; returns whether it is done.
-    ///
-    /// # Errors
-    /// It is longer than its memory.
-    fn read(&mut self) -> Result<bool, Failed> {
-        let Some(message) = self.messages.front() else { return Ok(false) };
-        let Message { data, mut bytes, mut has_length, mut done, .. } = *message;
-        let mut tail = self.tail().load(Ordering::Relaxed);
-        let mut there = self.head().load(Ordering::Acquire) - tail;
-        if !has_length && there >= LENGTH {
-            let (from, _) = self.place(tail);
-            // SAFETY: bytes that the other rank has published.
-            let length = unsafe { from.cast::<u64>().read() };
-            if length > bytes {
-                return Err(Failed(mpi::MPI_ERR_TRUNCATE as c_int));
-            }
-            (bytes, has_length, tail, there) = (length, true, tail + LENGTH, there - LENGTH);
-        }
-        while has_length && done < bytes && there > 0 {
-            let (from, most) = self.place(tail);
-            let some = most.min(there).min(bytes - done);
-            // SAFETY: published bytes, and the message's memory.
-            unsafe { ptr::copy_nonoverlapping(from, data.add(done as usize), some as usize) };
-            (done, tail, there) = (done + some, tail + some, there - some);
-        }
-        let is_done = has_length && done == bytes;
-        if is_done {
-            tail = tail.next_multiple_of(LENGTH);
-        }
-        self.tail().store(tail, Ordering::Release);
-        self.moved(has_length, bytes, done);
-        Ok(is_done)
-    }
-
-    fn moved(&mut self, has_length: bool, bytes: u64, done: u64) {
+        own.store(at, Ordering::Release);
         if let Some(message) = self.messages.front_mut() {
             (message.has_length, message.bytes, message.done) = (has_length, bytes, done);
         }
+        Ok(is_done)
     }
 
     /// Completes the first message; returns their number.

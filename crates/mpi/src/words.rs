@@ -35,10 +35,31 @@ pub(crate) enum Agreed {
     Library,
 }
 
+/// The rank in a communicator, and its ranks; `None` if it is an inter-communicator.
+///
+/// # Safety
+/// It is a communicator.
+pub(crate) unsafe fn rank_and_ranks(comm: mpi::MPI_Comm) -> Result<Option<(u32, u32)>, Failed> {
+    let (mut inter, mut rank, mut ranks) = (0, 0, 0);
+    // SAFETY: the caller's promise, and places for the answers.
+    unsafe {
+        check(mpi::PMPI_Comm_test_inter(comm, &raw mut inter))?;
+        check(mpi::PMPI_Comm_rank(comm, &raw mut rank))?;
+        check(mpi::PMPI_Comm_size(comm, &raw mut ranks))?;
+    }
+    Ok((inter == 0).then_some((rank as u32, ranks as u32)))
+}
+
 impl Words {
-    /// On a private communicator whose errors return.
-    pub(crate) fn new(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Self {
-        Self { comm, protocol: Protocol::new(rank, ranks) }
+    /// On a private communicator of the same ranks, whose errors return. All ranks call it.
+    pub(crate) fn new(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Result<Self, Failed> {
+        // SAFETY: all ranks of the communicator make the same calls; `free` frees the new one.
+        unsafe {
+            let mut private = mpi::RSMPI_COMM_NULL;
+            check(mpi::PMPI_Comm_split(comm, 0, rank as c_int, &raw mut private))?;
+            check(mpi::PMPI_Comm_set_errhandler(private, mpi::RSMPI_ERRORS_RETURN))?;
+            Ok(Self { comm: private, protocol: Protocol::new(rank, ranks) })
+        }
     }
 
     /// Where they are said.

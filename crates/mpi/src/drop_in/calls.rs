@@ -173,6 +173,15 @@ impl<C: Copy, D: Copy> NamedVector<C, D>
 where
     i64: From<C> + From<D>,
 {
+    fn new(
+        data: *const c_void,
+        counts: *const C,
+        displacements: *const D,
+        datatype: mpi::MPI_Datatype,
+    ) -> Self {
+        Self { data, counts, displacements, datatype }
+    }
+
     /// The count and the displacement of each rank; `None` without arrays.
     ///
     /// # Safety
@@ -305,31 +314,36 @@ where
     }
 }
 
-/// Exports a call of equal blocks, whose counts are of a type.
-macro_rules! exchange {
-    ($call:ident as $own:ident: $operation:ident, $count:ty) => {
+/// Exports a call, which `$library` forwards.
+macro_rules! export {
+    ($call:ident as $own:ident($($name:ident: $type:ty),*), $library:ident => $call_of_ours:expr) => {
         /// # Safety
         /// As MPI says.
         #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $call(
-            sendbuf: *const c_void,
-            sendcount: $count,
-            sendtype: mpi::MPI_Datatype,
-            recvbuf: *mut c_void,
-            recvcount: $count,
-            recvtype: mpi::MPI_Datatype,
-            comm: mpi::MPI_Comm,
-        ) -> c_int {
+        pub(crate) unsafe extern "C" fn $call($($name: $type),*) -> c_int {
             mpi::load();
-            let send = Named::new(sendbuf, sendcount, sendtype);
-            let receive = Named::new(recvbuf, recvcount, recvtype);
             // SAFETY: the program's promise.
             unsafe {
-                equal(Collective::$operation, send, receive, comm, || {
-                    mpi::$own(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
-                })
+                let $library = || mpi::$own($($name),*);
+                $call_of_ours
             }
         }
+    };
+}
+pub(super) use export;
+
+/// Exports a call of equal blocks, whose counts are of a type.
+macro_rules! exchange {
+    ($call:ident as $own:ident: $operation:ident, $count:ty) => {
+        export!($call as $own(
+            sendbuf: *const c_void, sendcount: $count, sendtype: mpi::MPI_Datatype,
+            recvbuf: *mut c_void, recvcount: $count, recvtype: mpi::MPI_Datatype,
+            comm: mpi::MPI_Comm
+        ), library => {
+            let send = Named::new(sendbuf, sendcount, sendtype);
+            let receive = Named::new(recvbuf, recvcount, recvtype);
+            equal(Collective::$operation, send, receive, comm, library)
+        });
     };
 }
 
@@ -343,40 +357,16 @@ exchange!(MPI_Allgather_c as PMPI_Allgather_c: AllGather, mpi::MPI_Count);
 /// Exports a call of blocks of several sizes, whose counts and displacements are of these types.
 macro_rules! exchange_vector {
     ($call:ident as $own:ident: $count:ty, $displacement:ty) => {
-        /// # Safety
-        /// As MPI says.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $call(
-            sendbuf: *const c_void,
-            sendcounts: *const $count,
-            sdispls: *const $displacement,
+        export!($call as $own(
+            sendbuf: *const c_void, sendcounts: *const $count, sdispls: *const $displacement,
             sendtype: mpi::MPI_Datatype,
-            recvbuf: *mut c_void,
-            recvcounts: *const $count,
-            rdispls: *const $displacement,
-            recvtype: mpi::MPI_Datatype,
-            comm: mpi::MPI_Comm,
-        ) -> c_int {
-            mpi::load();
-            let (counts, displacements) = (sendcounts, sdispls);
-            let send = NamedVector { data: sendbuf, counts, displacements, datatype: sendtype };
-            let (counts, displacements) = (recvcounts, rdispls);
-            let receive = NamedVector {
-                data: recvbuf.cast_const(),
-                counts,
-                displacements,
-                datatype: recvtype,
-            };
-            // SAFETY: the program's promise.
-            unsafe {
-                vector(&send, &receive, comm, || {
-                    mpi::$own(
-                        sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-                        recvtype, comm,
-                    )
-                })
-            }
-        }
+            recvbuf: *mut c_void, recvcounts: *const $count, rdispls: *const $displacement,
+            recvtype: mpi::MPI_Datatype, comm: mpi::MPI_Comm
+        ), library => {
+            let send = NamedVector::new(sendbuf, sendcounts, sdispls, sendtype);
+            let receive = NamedVector::new(recvbuf, recvcounts, rdispls, recvtype);
+            vector(&send, &receive, comm, library)
+        });
     };
 }
 
@@ -388,37 +378,15 @@ exchange_vector!(MPI_Alltoallv_c as PMPI_Alltoallv_c: mpi::MPI_Count, mpi::MPI_A
 /// types.
 macro_rules! gather_vector {
     ($call:ident as $own:ident: $count:ty, $displacement:ty) => {
-        /// # Safety
-        /// As MPI says.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $call(
-            sendbuf: *const c_void,
-            sendcount: $count,
-            sendtype: mpi::MPI_Datatype,
-            recvbuf: *mut c_void,
-            recvcounts: *const $count,
-            displs: *const $displacement,
-            recvtype: mpi::MPI_Datatype,
-            comm: mpi::MPI_Comm,
-        ) -> c_int {
-            mpi::load();
+        export!($call as $own(
+            sendbuf: *const c_void, sendcount: $count, sendtype: mpi::MPI_Datatype,
+            recvbuf: *mut c_void, recvcounts: *const $count, displs: *const $displacement,
+            recvtype: mpi::MPI_Datatype, comm: mpi::MPI_Comm
+        ), library => {
             let send = Named::new(sendbuf, sendcount, sendtype);
-            let (counts, displacements) = (recvcounts, displs);
-            let receive = NamedVector {
-                data: recvbuf.cast_const(),
-                counts,
-                displacements,
-                datatype: recvtype,
-            };
-            // SAFETY: the program's promise.
-            unsafe {
-                ended(gathered_vector(send, &receive, comm), comm, || {
-                    mpi::$own(
-                        sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-                    )
-                })
-            }
-        }
+            let receive = NamedVector::new(recvbuf, recvcounts, displs, recvtype);
+            ended(gathered_vector(send, &receive, comm), comm, library)
+        });
     };
 }
 

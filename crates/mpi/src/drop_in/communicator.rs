@@ -25,7 +25,7 @@ use crate::engine::{Requests, exchange};
 use crate::failed::{Failed, check};
 use crate::protocol::{Ask, DISAGREED};
 use crate::window::Window;
-use crate::words::{Agreed, Words};
+use crate::words::{Agreed, Words, rank_and_ranks};
 
 /// The state of one communicator of the program.
 pub(crate) struct Communicator {
@@ -106,22 +106,17 @@ impl Communicator {
     /// The state of a communicator, called by all its ranks; `None` if the library performs all its
     /// calls.
     pub(crate) fn of(comm: mpi::MPI_Comm) -> Result<Option<Arc<Mutex<Self>>>, Failed> {
-        let (mut inter, mut rank, mut ranks) = (0, 0, 0);
         let mut label = [0u8; mpi::MPI_MAX_OBJECT_NAME as usize + 1];
         let mut length: c_int = 0;
         // SAFETY: a communicator, because its attribute was readable; places for the answers.
-        unsafe {
-            check(mpi::PMPI_Comm_test_inter(comm, &raw mut inter))?;
-            check(mpi::PMPI_Comm_rank(comm, &raw mut rank))?;
-            check(mpi::PMPI_Comm_size(comm, &raw mut ranks))?;
+        let ranks = unsafe {
             check(mpi::PMPI_Comm_get_name(comm, label.as_mut_ptr().cast(), &raw mut length))?;
-        }
-        if inter != 0 || ranks < 2 {
-            return Ok(None);
-        }
+            rank_and_ranks(comm)?
+        };
+        let Some((rank, ranks @ 2..)) = ranks else { return Ok(None) };
         let label = CStr::from_bytes_until_nul(&label).unwrap_or_default().to_string_lossy();
         let label = if label.is_empty() { "a communicator".to_owned() } else { label.into_owned() };
-        let (rank, ranks, grid) = (rank as u32, ranks as u32, grid(comm)?);
+        let grid = grid(comm)?;
         let group = Group::new(comm, ranks, grid.as_ref())?;
         let (name, found) = match group::agree(comm, rank, &group)? {
             group::Agreed::State(state) => {
@@ -130,29 +125,18 @@ impl Communicator {
             }
             group::Agreed::New(name, found) => (name, found),
         };
-        // SAFETY: all ranks of the communicator make the same call.
-        let private = unsafe {
-            let mut private = mpi::RSMPI_COMM_NULL;
-            check(mpi::PMPI_Comm_split(comm, 0, rank as c_int, &raw mut private))?;
-            check(mpi::PMPI_Comm_set_errhandler(private, mpi::RSMPI_ERRORS_RETURN))?;
-            private
-        };
-        let words = Words::new(private, rank, ranks);
-        let (places, decided) = (Arc::default(), BTreeMap::new());
-        let (memory, requests) = (Memory::default(), Requests::default());
-        let window = None;
         let mut made = Self {
-            words,
+            words: Words::new(comm, rank, ranks)?,
             rank,
             ranks,
             label,
             group,
             name,
-            places,
-            decided,
-            memory,
-            requests,
-            window,
+            places: Arc::default(),
+            decided: BTreeMap::new(),
+            memory: Memory::default(),
+            requests: Requests::default(),
+            window: None,
         };
         made.places = match found {
             Some(places) => places,
@@ -247,19 +231,33 @@ impl Communicator {
         let sizes = sizes.map(|blocks| Sizes::equal(blocks.bytes, self.ranks));
         let subject = self.subject(operation, false, sizes);
         let sent = if operation == Collective::AllToAll { self.ranks } else { 1 };
-        let bytes = || receive.map_or(0, |receive| receive.bytes.saturating_mul(u64::from(sent)));
+        let bytes = receive.map_or(0, |receive| receive.bytes.saturating_mul(u64::from(sent)));
+        self.performed_by(subject, bytes, taken, odd, |own, turn| {
+            let (send, receive) = blocks.ok_or(UNDECIDED)?;
+            // SAFETY: the caller's promise.
+            unsafe { own.exchange_equal(subject, turn, send, receive) }
+        })
+    }
+
+    /// Agrees on who performs a call, and exchanges with `exchange` if it is a schedule of ours.
+    fn performed_by(
+        &mut self,
+        subject: Subject,
+        bytes: u64,
+        taken: impl FnOnce(&Self) -> Result<(), Failed>,
+        odd: Option<Ask>,
+        exchange: impl FnOnce(&mut Self, Turn) -> Result<(), Failed>,
+    ) -> Result<Done, Failed> {
         let turn = match self.agreed(subject, bytes, taken, odd)? {
             Performs::Library(repeat) => return Ok(Done::Library(repeat)),
             Performs::Ours(turn) => turn,
         };
-        let Some((send, receive)) = blocks else { return Err(UNDECIDED) };
         let begin = self.clock(turn);
-        // SAFETY: the caller's promise.
-        let outcome = unsafe { self.exchange_equal(subject, turn, send, receive) };
+        let outcome = exchange(self, turn);
         if self.ended(outcome)?.is_none() {
             return Ok(FORWARDED);
         }
-        self.performed(Timed { subject, turn, bytes: bytes() }, begin);
+        self.performed(Timed { subject, turn, bytes }, begin);
         Ok(Done::Ours)
     }
 
@@ -368,29 +366,20 @@ impl Communicator {
         let likely = if odd.is_none() { 1 } else { 2 };
         let subject = self.subject(operation, true, sizes.into_iter().flatten().take(likely));
         let blocks = send.zip(receive);
-        let bytes = || match &blocks {
+        let bytes = match &blocks {
             Some((Some(send), _)) => send.all_bytes(),
             Some((None, receive)) => receive.all_bytes(),
             None => 0,
         };
-        let turn = match self.agreed(subject, bytes, taken, odd)? {
-            Performs::Library(repeat) => return Ok(Done::Library(repeat)),
-            Performs::Ours(turn) => turn,
-        };
-        let (begin, bytes) = (self.clock(turn), bytes());
-        let Some((send, receive)) = blocks else { return Err(UNDECIDED) };
-        let outcome = schedule(&mut self.decided, subject, turn).and_then(|exchange| {
-            let window = self.window.as_mut().filter(|_| exchange.window);
-            let (words, memory) = (&mut self.words, &mut self.memory);
-            let requests = &mut self.requests;
+        self.performed_by(subject, bytes, taken, odd, |own, turn| {
+            let (send, receive) = blocks.ok_or(UNDECIDED)?;
+            let exchange = schedule(&mut own.decided, subject, turn)?;
+            let window = own.window.as_mut().filter(|_| exchange.window);
+            let (words, memory) = (&mut own.words, &mut own.memory);
+            let requests = &mut own.requests;
             // SAFETY: the caller's promise.
             unsafe { exchange_vector(exchange, send, receive, words, memory, requests, window) }
-        });
-        if self.ended(outcome)?.is_none() {
-            return Ok(FORWARDED);
-        }
-        self.performed(Timed { subject, turn, bytes }, begin);
-        Ok(Done::Ours)
+        })
     }
 
     /// Whether the library performs an all-to-all of blocks of several sizes, and its time does not
@@ -437,7 +426,7 @@ impl Communicator {
     fn agreed(
         &mut self,
         subject: Subject,
-        bytes: impl Fn() -> u64,
+        bytes: u64,
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
         odd: Option<Ask>,
     ) -> Result<Performs, Failed> {
@@ -450,7 +439,7 @@ impl Communicator {
         if let Some(turn) = turn
             && turn.candidate == 0
         {
-            return Ok(self.follows(subject, turn, bytes()));
+            return Ok(self.follows(subject, turn, bytes));
         }
         // If the library performs all calls, other ranks are in its call already.
         if subject.sizes == Sizes::Unknown && self.is_at_library() {
@@ -493,7 +482,7 @@ impl Communicator {
             return Ok(Performs::Library(Repeat::Always));
         }
         if let Some(turn) = turn {
-            return Ok(self.follows(subject, turn, bytes()));
+            return Ok(self.follows(subject, turn, bytes));
         }
         match self.decided.get_mut(&number) {
             Some(decided) => {
@@ -509,7 +498,7 @@ impl Communicator {
             }
         }
         let turn = self.turn(number).ok_or(UNDECIDED)?;
-        Ok(self.follows(subject, turn, bytes()))
+        Ok(self.follows(subject, turn, bytes))
     }
 
     /// The turn of a call, which is counted; `None` if the ranks must decide.

@@ -1,10 +1,9 @@
 //! The first rank's decisions, and every rank's plans to follow them.
 
 use std::ffi::c_int;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use topocoll::exec::{Endpoint, PlannedSizes};
+use topocoll::exec::Endpoint;
 
 use super::attribute::locked;
 use super::communicator::{Exchange, UNDECIDED};
@@ -76,10 +75,7 @@ impl Deciding<'_> {
             let (kept, schedules) = (known.kept(), known.schedules);
             let by = by(kept.candidate, &schedules);
             self.trace(&format!("{by}, as measured before"));
-            let mut trial = Trial::ended(schedules.len(), kept);
-            let turns = trial.course();
-            self.trial = Some((trial, schedules.clone()));
-            return Told { schedules: Some(schedules), turns };
+            return self.tell(Trial::ended(schedules.len(), kept), schedules);
         }
         let tries = *tune != Tune::Off;
         let (has_window, sync) = (self.key.is_some(), settings().sync);
@@ -93,13 +89,17 @@ impl Deciding<'_> {
         self.trace(&decision.reason);
         let schedules = decision.ours;
         if decision.tries {
-            let mut trial = Trial::new(schedules.len());
-            let turns = trial.course();
-            self.trial = Some((trial, schedules.clone()));
-            return Told { schedules: Some(schedules), turns };
+            return self.tell(Trial::new(schedules.len()), schedules);
         }
         let turns = vec![Turn::always(schedules.len().min(1))];
         Told { schedules: (!schedules.is_empty()).then_some(schedules), turns }
+    }
+
+    /// Begins a trial of schedules.
+    fn tell(&mut self, mut trial: Trial, schedules: Vec<Ours>) -> Told {
+        let turns = trial.course();
+        self.trial = Some((trial, schedules.clone()));
+        Told { schedules: Some(schedules), turns }
     }
 
     fn trace(&self, reason: &str) {
@@ -113,38 +113,30 @@ impl Deciding<'_> {
 
     /// What a trial has found out.
     fn news(&self, news: &News, schedules: &[Ours]) {
-        let microseconds = |nanoseconds: u64| nanoseconds as f64 / 1e3;
-        match news {
+        let us = |nanoseconds: u64| format!("{:.1} us", nanoseconds as f64 / 1e3);
+        let by = |candidate| by(candidate, schedules);
+        let reason = match news {
             News::Slower(kept, now) => {
-                let (by, before) = (by(kept.candidate, schedules), microseconds(kept.own));
-                let now = microseconds(*now);
-                self.trace(&format!(
-                    "{by} now takes {now:.1} us instead of {before:.1} us: tries again"
-                ));
+                let (by, before) = (by(kept.candidate), us(kept.own));
+                format!("{by} now takes {} instead of {before}: tries again", us(*now))
             }
             News::Doubted(kept, replaced, now) => {
                 self.learn(*kept, schedules);
-                let (replaced, now) = (by(*replaced, schedules), microseconds(*now));
-                let library = microseconds(kept.library);
-                self.trace(&format!(
-                    "the library, as measured later: {library:.1} us, {replaced} {now:.1} us"
-                ));
+                let (library, replaced, now) = (us(kept.library), by(*replaced), us(*now));
+                format!("the library, as measured later: {library}, {replaced} {now}")
             }
             News::Kept(kept, tried) => {
                 self.learn(*kept, schedules);
-                let each = tried.iter().enumerate().map(|(i, &(median, runs))| {
-                    let (by, median) = (by(i, schedules), microseconds(median));
-                    match runs {
-                        0 => format!("{by} was far slower"),
-                        1 => format!("{by} {median:.1} us (1 run)"),
-                        _ => format!("{by} {median:.1} us ({runs} runs)"),
-                    }
+                let each = tried.iter().enumerate().map(|(i, &(median, runs))| match runs {
+                    0 => format!("{} was far slower", by(i)),
+                    1 => format!("{} {} (1 run)", by(i), us(median)),
+                    _ => format!("{} {} ({runs} runs)", by(i), us(median)),
                 });
                 let each: Vec<_> = each.collect();
-                let by = by(kept.candidate, schedules);
-                self.trace(&format!("{by}, as measured: {}", each.join(", ")));
+                format!("{}, as measured: {}", by(kept.candidate), each.join(", "))
             }
-        }
+        };
+        self.trace(&reason);
     }
 }
 
@@ -176,7 +168,6 @@ impl Decides for Deciding<'_> {
         let told: Told = serde_json::from_slice(text).map_err(|_| UNDECIDED)?;
         self.turns = told.turns;
         let Some(ours) = told.schedules else { return Ok(None) };
-        let Subject { operation, vector, sizes } = self.subject;
         if ours.iter().any(|ours| ours.window)
             && let (None, Some(key)) = (&self.window, &self.key)
         {
@@ -192,10 +183,7 @@ impl Decides for Deciding<'_> {
             let (window, sync) = (ours.window, ours.sync);
             let place = ours.order.iter().flatten().position(|&rank| rank == self.rank);
             let rank = place.map_or(self.rank, |place| place as u32);
-            let plan = Arc::new(ours.plan(operation, sizes.bytes(), rank)?);
-            if vector {
-                PlannedSizes::check_plan(&plan)?;
-            }
+            let plan = ours.plan(self.subject, rank)?;
             Ok(Exchange { endpoint: Endpoint::new(plan, 0u64), order: ours.order, window, sync })
         });
         match planned.collect() {

@@ -131,7 +131,7 @@ pub(crate) fn decide(
                 let schedule = exchange.schedule(name, &Parameters::new())?;
                 let window = window && rules.has_window;
                 let ours = Ours { window, ..Ours::new(place, &schedule, rules.sync) };
-                ours.plan(operation, block_bytes, 0)?;
+                ours.plan(Subject { vector: false, ..subject }, 0)?;
                 let reason = format!("{ours} on {place}, forced");
                 Ok(Decision { ours: vec![ours], tries: false, reason, warning: None })
             });
@@ -186,11 +186,7 @@ fn fastest(
     let ours = |choice: &Choice| -> Result<Ours, Error> {
         let schedule = exchange.schedule(&choice.algorithm, &choice.parameters)?;
         let ours = Ours::new(place, &schedule, rules.sync);
-        let plan = ours.plan(operation, block_bytes, 0)?;
-        if subject.vector {
-            PlannedSizes::check_plan(&Arc::new(plan))?;
-        }
-        Ok(ours)
+        ours.plan(subject, 0).map(|_| ours)
     };
     let [predicted, against] = [time, their_time].map(|seconds| seconds * 1e6);
     let (mut proposed, mut reason): (Vec<Ours>, _) = (Vec::new(), String::new());
@@ -288,12 +284,7 @@ impl Ours {
         if own != ranks {
             return Err(format!("{self} is for {own} ranks, not {ranks}"));
         }
-        let plan = self.plan(subject.operation, subject.sizes.bytes(), 0);
-        let plan = plan.map_err(|error| error.to_string())?;
-        if subject.vector {
-            PlannedSizes::check_plan(&Arc::new(plan)).map_err(|error| error.to_string())?;
-        }
-        Ok(())
+        self.plan(subject, 0).map(drop).map_err(|error| error.to_string())
     }
 
     fn machine(&self) -> Result<Machine, Error> {
@@ -304,21 +295,21 @@ impl Ours {
         Ok(machine)
     }
 
-    /// A rank's plan.
+    /// A rank's plan, which serves the subject.
     ///
     /// # Errors
-    /// A schedule too large to number; the first rank plans before it tells the others.
-    pub(crate) fn plan(
-        &self,
-        operation: Collective,
-        block_bytes: u64,
-        rank: u32,
-    ) -> Result<Plan, Error> {
+    /// A schedule too large to number, or one that passes on blocks whose sizes a rank does not know;
+    /// the first rank plans before it tells the others.
+    pub(crate) fn plan(&self, subject: Subject, rank: u32) -> Result<Arc<Plan>, Error> {
         let machine = self.machine()?;
-        let problem = problem(&machine, operation, block_bytes)?;
+        let problem = problem(&machine, subject.operation, subject.sizes.bytes())?;
         let schedule =
             Exchange::new(&machine, &problem)?.schedule(&self.algorithm, &self.parameters)?;
-        Ok(Plan::new(&schedule, Rank(rank))?)
+        let plan = Arc::new(Plan::new(&schedule, Rank(rank))?);
+        if subject.vector {
+            PlannedSizes::check_plan(&plan)?;
+        }
+        Ok(plan)
     }
 }
 
@@ -332,21 +323,35 @@ mod tests {
         Rules { wish: Wish::Fastest, tries, has_window: tries, sync: None }
     }
 
-    fn on(nodes: &[u32], operation: Collective, bytes: u64) -> Decision {
+    /// Ranks on these nodes, or one on each node of a machine.
+    fn on_nodes(nodes: &[u32]) -> Vec<Place> {
         let world: Vec<u32> = (0..nodes.len() as u32).collect();
-        let places = places(&Known { nodes, grid: None, world: &world, given: None });
+        places(&Known { nodes, grid: None, world: &world, given: None })
+    }
+
+    fn on_machine(name: &str) -> Vec<Place> {
+        let machine = topocoll::machine(name).unwrap();
+        let world: Vec<u32> = (0..machine.ranks()).collect();
+        places(&Known { nodes: &world, grid: None, world: &world, given: Some(&machine) })
+    }
+
+    fn decided(places: &[Place], rules: Rules, kind: (Collective, bool, Sizes)) -> Decision {
+        let (operation, vector, sizes) = kind;
+        decide(places, rules, Library::OpenMpi, Subject { operation, vector, sizes })
+    }
+
+    fn on(nodes: &[u32], operation: Collective, bytes: u64) -> Decision {
         let sizes = Sizes::Equal(bytes.ilog2() as usize);
-        let subject = Subject { operation, vector: false, sizes };
-        decide(&places, rules(false), Library::OpenMpi, subject)
+        decided(&on_nodes(nodes), rules(false), (operation, false, sizes))
     }
 
     #[test]
     fn nothing_beats_the_library_where_it_does_not_combine_in_shared_memory() {
         for (ranks, bytes) in [(4, 1), (8, 64), (8, 1 << 20), (16, 1 << 10), (16, 1 << 16)] {
-            let decision = on(&vec![0; ranks], Collective::AllToAll, bytes);
-            assert!(decision.ours.is_empty(), "{ranks} {bytes}: {}", decision.reason);
-            let decision = on(&vec![0; ranks], Collective::AllGather, bytes);
-            assert!(decision.ours.is_empty(), "{ranks} {bytes}: {}", decision.reason);
+            for operation in [Collective::AllToAll, Collective::AllGather] {
+                let decision = on(&vec![0; ranks], operation, bytes);
+                assert!(decision.ours.is_empty(), "{ranks} {bytes}: {}", decision.reason);
+            }
         }
     }
 
@@ -356,7 +361,9 @@ mod tests {
             let decision = on(&[0; 16], Collective::AllToAll, bytes);
             let [ours] = &decision.ours[..] else { panic!("{}", decision.reason) };
             assert_eq!(ours.ports, 15);
-            let plan = ours.plan(Collective::AllToAll, bytes, 3).unwrap();
+            let sizes = Sizes::Equal(bytes.ilog2() as usize);
+            let subject = Subject { operation: Collective::AllToAll, vector: false, sizes };
+            let plan = ours.plan(subject, 3).unwrap();
             assert_eq!((plan.tags(), plan.messages()), (1, 30));
         }
     }
@@ -368,14 +375,8 @@ mod tests {
     fn pairs_of_nodes_are_not_thought_to_beat_all_messages_at_once() {
         let spread = ["1,2,4,4,2,1", "4,1,4,1,4,1", "3,1,4,2,4,3", "2,4,1,3,1,2"];
         for sizes in ["8*4", "6*4", "2*4", "3,5,2,6"].iter().chain(&spread) {
-            let machine = format!("cluster:{sizes}");
-            let machine = topocoll::machine(&machine).unwrap();
-            let world: Vec<u32> = (0..machine.ranks()).collect();
-            let given = Some(&machine);
-            let places = places(&Known { nodes: &world, grid: None, world: &world, given });
-            let (operation, vector, sizes) = (Collective::AllToAll, true, Sizes::Own);
-            let subject = Subject { operation, vector, sizes };
-            let decision = decide(&places, rules(false), Library::OpenMpi, subject);
+            let places = on_machine(&format!("cluster:{sizes}"));
+            let decision = decided(&places, rules(false), (Collective::AllToAll, true, Sizes::Own));
             assert!(decision.ours.is_empty(), "{}", decision.reason);
         }
     }
@@ -390,12 +391,9 @@ mod tests {
 
     #[test]
     fn predictions_propose_different_algorithms_to_try() {
-        let world: Vec<u32> = (0..12).collect();
-        let nodes: Vec<u32> = world.iter().map(|rank| rank / 4).collect();
-        let apart = places(&Known { nodes: &nodes, grid: None, world: &world, given: None });
+        let apart = on_nodes(&[0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
         let tried = |operation, vector, sizes| {
-            let subject = Subject { operation, vector, sizes };
-            let decision = decide(&apart, rules(true), Library::OpenMpi, subject);
+            let decision = decided(&apart, rules(true), (operation, vector, sizes));
             assert!(decision.tries, "{}", decision.reason);
             decision.ours.into_iter().map(|ours| (ours.algorithm, ours.window)).collect::<Vec<_>>()
         };
@@ -414,14 +412,12 @@ mod tests {
         let about = tried(all_gather, true, Sizes::About(3));
         assert_eq!(about[0], ("node-gather".to_owned(), true), "{about:?}");
         // On one node there are no leaders: the best of all is tried through a window.
-        let together = places(&Known { nodes: &[0; 12], grid: None, world: &world, given: None });
-        for (operation, vector, sizes) in [
+        for kind in [
             (all_to_all, false, Sizes::Equal(12)),
             (all_to_all, true, Sizes::Own),
             (all_gather, true, Sizes::About(12)),
         ] {
-            let subject = Subject { operation, vector, sizes };
-            let ours = decide(&together, rules(true), Library::OpenMpi, subject).ours;
+            let ours = decided(&on_nodes(&[0; 12]), rules(true), kind).ours;
             assert_eq!((ours[0].window, &ours[0].algorithm), (true, &ours[1].algorithm));
             assert!(ours[1..].iter().all(|ours| !ours.window), "{ours:?}");
         }
@@ -431,13 +427,9 @@ mod tests {
     #[test]
     fn trials_have_a_schedule_with_barriers_where_ranks_in_step_share_no_links() {
         let tried = |machine: &str, operation, vector, sync| {
-            let machine = topocoll::machine(machine).unwrap();
-            let world: Vec<u32> = (0..machine.ranks()).collect();
-            let given = Some(&machine);
-            let places = places(&Known { nodes: &world, grid: None, world: &world, given });
             let sizes = if vector { Sizes::Own } else { Sizes::Equal(16) };
-            let subject = Subject { operation, vector, sizes };
-            decide(&places, Rules { sync, ..rules(true) }, Library::OpenMpi, subject).ours
+            let rules = Rules { sync, ..rules(true) };
+            decided(&on_machine(machine), rules, (operation, vector, sizes)).ours
         };
         let (all_to_all, all_gather) = (Collective::AllToAll, Collective::AllGather);
         for (machine, operation, vector) in [
@@ -494,12 +486,10 @@ mod tests {
 
     #[test]
     fn a_wish_that_cannot_be_met_is_said() {
-        let known = Known { nodes: &[0; 6], grid: None, world: &[0, 1, 2, 3, 4, 5], given: None };
         let wish = Wish::Algorithm { name: "pairwise-xor", window: false };
-        let (operation, vector, sizes) = (Collective::AllToAll, false, Sizes::Equal(6));
-        let subject = Subject { operation, vector, sizes };
-        let decision =
-            decide(&places(&known), Rules { wish, ..rules(false) }, Library::OpenMpi, subject);
+        let rules = Rules { wish, ..rules(false) };
+        let kind = (Collective::AllToAll, false, Sizes::Equal(6));
+        let decision = decided(&on_nodes(&[0; 6]), rules, kind);
         assert!(decision.warning.is_some_and(|warning| warning.starts_with("pairwise-xor: ")));
     }
 }

@@ -25,12 +25,13 @@ pub fn tune_file(data: &[u8]) {
         let _turns = Trial::ended(result.schedules.len(), result.kept()).course();
         for operation in [Collective::AllToAll, Collective::AllGather] {
             for (vector, sizes) in [(false, Sizes::Equal(6)), (true, Sizes::Own)] {
-                if result.serves(Subject { operation, vector, sizes }, &places).is_err() {
+                let subject = Subject { operation, vector, sizes };
+                if result.serves(subject, &places).is_err() {
                     continue;
                 }
                 for ours in &result.schedules {
                     for rank in 0..RANKS {
-                        let plan = ours.plan(operation, sizes.bytes(), rank);
+                        let plan = ours.plan(Subject { vector: false, ..subject }, rank);
                         assert!(plan.is_ok(), "bug: {ours} serves, but not rank {rank}");
                     }
                 }

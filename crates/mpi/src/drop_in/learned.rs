@@ -18,7 +18,7 @@ use super::trial::Kept;
 /// A decision that was measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Result {
+pub(crate) struct Measured {
     /// The communicator's machine and order of ranks.
     shape: String,
     /// The number of the subject, and a text for readers.
@@ -32,16 +32,12 @@ pub(crate) struct Result {
     kept_nanoseconds: u64,
 }
 
-impl Result {
+impl Measured {
     /// Whether its schedules serve a subject on a communicator.
     ///
     /// # Errors
     /// Why not.
-    pub(crate) fn serves(
-        &self,
-        subject: Subject,
-        places: &[Place],
-    ) -> std::result::Result<(), String> {
+    pub(crate) fn serves(&self, subject: Subject, places: &[Place]) -> Result<(), String> {
         let ranks = places[0].machine.ranks();
         self.schedules.iter().try_for_each(|schedule| schedule.serves(subject, ranks))
     }
@@ -71,21 +67,17 @@ impl Run {
 
     /// # Errors
     /// A difference to this run.
-    fn fits(&self, other: &Self) -> std::result::Result<(), String> {
-        let differs = |field, theirs: &str, own: &str| {
+    fn fits(&self, other: &Self) -> Result<(), String> {
+        let fields = |run: &Self| {
+            let (machine, mpi, ranks) =
+                (run.machine.clone(), run.mpi.clone(), run.ranks.to_string());
+            [("machine", machine), ("mpi", mpi), ("ranks", ranks)]
+        };
+        let mut both = fields(other).into_iter().zip(fields(self));
+        both.find(|(theirs, own)| theirs != own).map_or(Ok(()), |((field, theirs), (_, own))| {
             let what = format!("`{field}` is `{theirs}`, and this run has `{own}`");
             Err(format!("{what}; delete the file or name another"))
-        };
-        if other.machine != self.machine {
-            return differs("machine", &other.machine, &self.machine);
-        }
-        if other.mpi != self.mpi {
-            return differs("mpi", &other.mpi, &self.mpi);
-        }
-        if other.ranks != self.ranks {
-            return differs("ranks", &other.ranks.to_string(), &self.ranks.to_string());
-        }
-        Ok(())
+        })
     }
 }
 
@@ -94,7 +86,7 @@ impl Run {
 struct File {
     version: u32,
     run: Run,
-    results: Vec<Result>,
+    results: Vec<Measured>,
 }
 
 const VERSION: u32 = 1;
@@ -105,7 +97,7 @@ const MOST: u64 = 1 << 26;
 /// All results that this process knows.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
-    results: BTreeMap<(String, u64), Result>,
+    results: BTreeMap<(String, u64), Measured>,
     /// The file to write.
     file: Option<(String, Run)>,
     is_changed: bool,
@@ -124,7 +116,7 @@ impl Learned {
         };
         match results {
             Ok(results) => {
-                let key = |result: &Result| (result.shape.clone(), result.subject);
+                let key = |result: &Measured| (result.shape.clone(), result.subject);
                 learned.results =
                     results.into_iter().map(|result| (key(&result), result)).collect();
                 learned.file = Some((path.to_owned(), run));
@@ -134,7 +126,7 @@ impl Learned {
         }
     }
 
-    pub(crate) fn of(&self, shape: &str, subject: u64) -> Option<&Result> {
+    pub(crate) fn of(&self, shape: &str, subject: u64) -> Option<&Measured> {
         self.results.get(&(shape.to_owned(), subject))
     }
 
@@ -146,7 +138,7 @@ impl Learned {
         schedules: &[Ours],
         kept: Kept,
     ) {
-        let result = Result {
+        let result = Measured {
             shape: shape.to_owned(),
             subject,
             calls: calls.to_owned(),
@@ -163,7 +155,7 @@ impl Learned {
     ///
     /// # Errors
     /// The file, and why it cannot be written.
-    pub(crate) fn write(&mut self) -> std::result::Result<(), String> {
+    pub(crate) fn write(&mut self) -> Result<(), String> {
         let Some((path, run)) = &self.file else { return Ok(()) };
         if !std::mem::take(&mut self.is_changed) {
             return Ok(());
@@ -186,7 +178,7 @@ impl Learned {
 ///
 /// # Errors
 /// Text that is not a file of this run, or not consistent.
-pub(super) fn results(text: &str, run: &Run) -> std::result::Result<Vec<Result>, String> {
+pub(super) fn results(text: &str, run: &Run) -> Result<Vec<Measured>, String> {
     let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if file.version != VERSION {
         return Err(format!("`version` is {}, and only {VERSION} is known", file.version));

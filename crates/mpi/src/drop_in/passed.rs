@@ -6,6 +6,7 @@ use std::sync::Once;
 use crate::symbols as mpi;
 
 use super::attribute::is_initialized;
+use super::calls::export;
 use super::process::{is_traced, say, world};
 
 /// A schedule makes progress only inside MPI calls that the drop-in intercepts. A program that
@@ -19,20 +20,15 @@ const SEVERAL: &str = "forwarded, a schedule has one datatype for all blocks";
 /// Exports a call that is the library's.
 macro_rules! pass {
     ($call:ident as $own:ident, $reason:ident: $($name:ident: $type:ty),*) => {
-        /// # Safety
-        /// As MPI says.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $call($($name: $type),*) -> c_int {
-            mpi::load();
+        export!($call as $own($($name: $type),*), library => {
             static SAID: Once = Once::new();
             SAID.call_once(|| {
                 if is_initialized() && is_traced(world().0) {
                     say(&format!("{}: {}", stringify!($call), $reason));
                 }
             });
-            // SAFETY: the program's promise.
-            unsafe { mpi::$own($($name),*) }
-        }
+            library()
+        });
     };
 }
 
