@@ -7,14 +7,20 @@ use std::sync::Arc;
 use crate::symbols as mpi;
 use crate::window::Window;
 use topocoll::Sync;
-use topocoll::exec::{Action, Endpoint, EndpointMessage, RawBuffers, Token};
+use topocoll::exec::{Action, Endpoint, RawBuffers, Token};
 
 use crate::failed::{Failed, check};
 use crate::words::{WORDS, Words};
 
+/// The words and the messages of a private communicator.
+pub(crate) struct Channel {
+    pub(crate) words: Words,
+    requests: Requests,
+}
+
 /// Messages under way, and their MPI statuses.
 #[derive(Default)]
-pub(crate) struct Requests {
+struct Requests {
     open: Vec<mpi::MPI_Request>,
     messages: Vec<Open>,
     ended: Vec<c_int>,
@@ -40,78 +46,199 @@ const TAGS: u32 = BARRIER;
 /// Tests for completion of all messages between tests for words and for failed messages.
 const LOOKS: u32 = 64;
 
-/// Runs the exchange that `endpoint` and the words have begun. `rank_of` maps ranks of the schedule
-/// to ranks of the words' communicator. With a window, messages inside the node pass through it. All
-/// ranks have the same synchronization between steps.
-///
-/// # Errors
-/// MPI's error code, with which to give up.
-///
-/// # Safety
-/// The memories have the sizes that the endpoint requires, and nothing else uses them.
-pub(crate) unsafe fn exchange(
-    endpoint: &mut Endpoint,
-    buffers: RawBuffers,
-    words: &mut Words,
-    rank_of: impl Fn(u32) -> u32,
-    requests: &mut Requests,
-    sync: Sync,
-    mut window: Option<&mut Window>,
-) -> Result<(), Failed> {
-    let own = window.as_deref_mut();
-    // SAFETY: the caller's promise.
-    let outcome = unsafe { run(endpoint, buffers, words, rank_of, requests, sync, own) };
-    if outcome.is_err() {
-        endpoint.cancel();
-        window.into_iter().for_each(Window::abandon);
+impl Channel {
+    /// The channel of a communicator's ranks, all of which call this.
+    pub(crate) fn new(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Result<Self, Failed> {
+        Ok(Self { words: Words::new(comm, rank, ranks)?, requests: Requests::default() })
     }
-    outcome
-}
 
-/// # Safety
-/// As [`exchange`].
-unsafe fn run(
-    endpoint: &mut Endpoint,
-    buffers: RawBuffers,
-    words: &mut Words,
-    rank_of: impl Fn(u32) -> u32,
-    requests: &mut Requests,
-    sync: Sync,
-    mut window: Option<&mut Window>,
-) -> Result<(), Failed> {
-    words.check()?;
-    loop {
-        let Some(action) = endpoint.poll_in_step().map_err(Failed::from)? else {
-            if sync == Sync::Barrier {
-                requests.barrier(endpoint, words, &rank_of)?;
-            }
-            continue;
-        };
-        match action {
-            Action::Copy(copy) => endpoint.pieces(copy, |from, to| {
-                // SAFETY: both lie in memories of the sizes that the endpoint requires and belong
-                // to no message under way. `copy` allows them to overlap.
-                unsafe { ptr::copy(buffers.at(from), buffers.at(to), from.bytes as usize) }
-            }),
-            action @ (Action::Send(message) | Action::Receive(message)) => {
-                let (peer, received) =
-                    (rank_of(message.peer.0), matches!(action, Action::Receive(_)));
-                let inside = window.as_deref_mut().and_then(|w| Some((w.local(peer)?, w)));
-                // SAFETY: the region lies in its memory and stays until the message completes; if
-                // it is received, it belongs to the message until then.
-                unsafe {
-                    match inside {
-                        None => requests.start(message, received, buffers, peer, words.comm())?,
-                        Some((local, window)) => {
-                            let (at, bytes) = (buffers.at(message.region), message.region.bytes);
-                            window.start(local, received, message.token, at, bytes);
+    /// Runs the exchange that `endpoint` and the words have begun. `rank_of` maps ranks of the
+    /// schedule to ranks of the communicator. With a window, messages inside the node pass through it.
+    /// All ranks have the same synchronization between steps.
+    ///
+    /// # Errors
+    /// MPI's error code, with which to give up.
+    ///
+    /// # Safety
+    /// The memories have the sizes that the endpoint requires, and nothing else uses them.
+    pub(crate) unsafe fn exchange(
+        &mut self,
+        endpoint: &mut Endpoint,
+        buffers: RawBuffers,
+        rank_of: impl Fn(u32) -> u32,
+        sync: Sync,
+        mut window: Option<&mut Window>,
+    ) -> Result<(), Failed> {
+        let own = window.as_deref_mut();
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { self.run(endpoint, buffers, rank_of, sync, own) };
+        if outcome.is_err() {
+            endpoint.cancel();
+            window.into_iter().for_each(Window::abandon);
+        }
+        outcome
+    }
+
+    /// # Safety
+    /// As [`exchange`](Self::exchange).
+    unsafe fn run(
+        &mut self,
+        endpoint: &mut Endpoint,
+        buffers: RawBuffers,
+        rank_of: impl Fn(u32) -> u32,
+        sync: Sync,
+        mut window: Option<&mut Window>,
+    ) -> Result<(), Failed> {
+        self.words.check()?;
+        loop {
+            let Some(action) = endpoint.poll_in_step()? else {
+                if sync == Sync::Barrier {
+                    self.barrier(endpoint, &rank_of)?;
+                }
+                continue;
+            };
+            match action {
+                Action::Copy(copy) => endpoint.pieces(copy, |from, to| {
+                    // SAFETY: both lie in memories of the sizes that the endpoint requires and belong
+                    // to no message under way. `copy` allows them to overlap.
+                    unsafe { ptr::copy(buffers.at(from), buffers.at(to), from.bytes as usize) }
+                }),
+                action @ (Action::Send(message) | Action::Receive(message)) => {
+                    let (peer, received) =
+                        (rank_of(message.peer.0), matches!(action, Action::Receive(_)));
+                    let inside = window.as_deref_mut().and_then(|w| Some((w.local(peer)?, w)));
+                    let (at, bytes) = (buffers.at(message.region), message.region.bytes);
+                    // SAFETY: the region lies in its memory and stays until the message completes; if
+                    // it is received, it belongs to the message until then.
+                    unsafe {
+                        match inside {
+                            None => {
+                                let open =
+                                    Open { token: Some(message.token), peer, bytes, received };
+                                self.post(open, at, message.tag % TAGS)?;
+                            }
+                            Some((local, window)) => {
+                                window.start(local, received, message.token, at, bytes);
+                            }
                         }
                     }
                 }
+                Action::Wait => self.wait(endpoint, window.as_deref_mut())?,
+                Action::Done => return Ok(()),
             }
-            Action::Wait => requests.wait(endpoint, words, window.as_deref_mut())?,
-            Action::Done => return Ok(()),
         }
+    }
+
+    /// # Safety
+    /// The message's bytes at `at` stay there until it completes; its peer is a rank of the
+    /// communicator.
+    unsafe fn post(&mut self, open: Open, at: *mut u8, tag: u32) -> Result<(), Failed> {
+        let comm = self.words.comm();
+        let (bytes, peer, at, tag) = (open.bytes, open.peer as c_int, at.cast(), tag as c_int);
+        // SAFETY: statics of the MPI library; the caller's promise; MPI keeps a freed datatype
+        // while its message is under way.
+        unsafe {
+            let (count, mut datatype) = match c_int::try_from(bytes) {
+                Ok(count) => (count, mpi::RSMPI_UINT8_T),
+                Err(_) => (1, long(bytes)?),
+            };
+            let mut request = mpi::RSMPI_REQUEST_NULL;
+            let code = if open.received {
+                mpi::PMPI_Irecv(at, count, datatype, peer, tag, comm, &raw mut request)
+            } else {
+                mpi::PMPI_Isend(at, count, datatype, peer, tag, comm, &raw mut request)
+            };
+            if code == 0 {
+                self.requests.open.push(request);
+                self.requests.messages.push(open);
+            }
+            if datatype != mpi::RSMPI_UINT8_T {
+                mpi::PMPI_Type_free(&raw mut datatype);
+            }
+            check(code)
+        }
+    }
+
+    /// Waits until all ranks are at the begin of the step, by empty messages: `MPI_Barrier` cannot be
+    /// left when a rank fails, and `MPI_Ibarrier` takes longer than these.
+    fn barrier(
+        &mut self,
+        endpoint: &mut Endpoint,
+        rank_of: impl Fn(u32) -> u32,
+    ) -> Result<(), Failed> {
+        let plan = Arc::clone(endpoint.plan());
+        for (to, from) in plan.barrier_rounds() {
+            for (peer, received) in [(from, true), (to, false)] {
+                let open = Open { token: None, peer: rank_of(peer.0), bytes: 0, received };
+                // SAFETY: a message of no bytes has no memory.
+                unsafe { self.post(open, ptr::null_mut(), BARRIER)? };
+            }
+            self.wait(endpoint, None)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the messages under way, all of which the step needs, and completes them.
+    fn wait(
+        &mut self,
+        endpoint: &mut Endpoint,
+        mut window: Option<&mut Window>,
+    ) -> Result<(), Failed> {
+        let mut looks = 0;
+        loop {
+            let mut is_busy = false;
+            if let Some(window) = &mut window {
+                window.progress(endpoint)?;
+                is_busy = window.is_busy();
+            }
+            if self.requests.open.is_empty() && !is_busy {
+                return Ok(());
+            }
+            looks += 1;
+            if looks % LOOKS == 0 {
+                self.requests.some(endpoint)?;
+                // MPI makes progress here, and yields the processor if it is told to.
+                self.words.look()?;
+            } else if !self.requests.open.is_empty() {
+                self.requests.all(endpoint)?;
+            }
+        }
+    }
+
+    /// Ends the messages under way when this rank or another has failed, and tells the others.
+    /// Receives are cancelled, or complete if their message has arrived. Then this rank has left.
+    /// Sends complete, or are abandoned if their receiver has left. Afterwards the caller may reuse
+    /// the memories.
+    ///
+    /// Returns false if MPI may still read the memory of an abandoned send.
+    pub(crate) fn give_up(&mut self, failed: Failed) -> bool {
+        let Self { words, requests } = self;
+        words.fail(failed);
+        requests.retain(is_open);
+        let both = requests.open.iter_mut().zip(&requests.messages);
+        for (request, _) in both.filter(|(_, message)| message.received) {
+            // SAFETY: a handle that MPI gave and has not freed.
+            unsafe { mpi::PMPI_Cancel(request) };
+        }
+        let mut ends = Ok(());
+        while ends.is_ok() && requests.messages.iter().any(|message| message.received) {
+            ends = requests.end_some(words);
+        }
+        words.leave();
+        let mut all = true;
+        while !requests.open.is_empty() {
+            ends = ends.and_then(|()| requests.end_some(words));
+            requests.retain(|mut request, message| {
+                let waits = ends.is_ok() && !words.has_left(message.peer);
+                if !waits {
+                    // SAFETY: a handle that MPI gave and has not freed.
+                    unsafe { mpi::PMPI_Request_free(&raw mut request) };
+                    all = false;
+                }
+                waits
+            });
+        }
+        all
     }
 }
 
@@ -133,105 +260,6 @@ fn long(bytes: u64) -> Result<mpi::MPI_Datatype, Failed> {
 }
 
 impl Requests {
-    /// # Safety
-    /// The message's region lies in its memory and stays there until it completes; `peer` is a rank
-    /// of `comm`.
-    unsafe fn start(
-        &mut self,
-        message: EndpointMessage,
-        received: bool,
-        buffers: RawBuffers,
-        peer: u32,
-        comm: mpi::MPI_Comm,
-    ) -> Result<(), Failed> {
-        let (token, bytes) = (Some(message.token), message.region.bytes);
-        let open = Open { token, peer, bytes, received };
-        // SAFETY: the caller's promise.
-        unsafe { self.post(open, buffers.at(message.region), message.tag % TAGS, comm) }
-    }
-
-    /// # Safety
-    /// As [`start`](Self::start), of the bytes at `at`.
-    unsafe fn post(
-        &mut self,
-        open: Open,
-        at: *mut u8,
-        tag: u32,
-        comm: mpi::MPI_Comm,
-    ) -> Result<(), Failed> {
-        let (bytes, peer, at, tag) = (open.bytes, open.peer as c_int, at.cast(), tag as c_int);
-        // SAFETY: statics of the MPI library; the caller's promise; MPI keeps a freed datatype
-        // while its message is under way.
-        unsafe {
-            let (count, mut datatype) = match c_int::try_from(bytes) {
-                Ok(count) => (count, mpi::RSMPI_UINT8_T),
-                Err(_) => (1, long(bytes)?),
-            };
-            let mut request = mpi::RSMPI_REQUEST_NULL;
-            let code = if open.received {
-                mpi::PMPI_Irecv(at, count, datatype, peer, tag, comm, &raw mut request)
-            } else {
-                mpi::PMPI_Isend(at, count, datatype, peer, tag, comm, &raw mut request)
-            };
-            if code == 0 {
-                self.open.push(request);
-                self.messages.push(open);
-            }
-            if datatype != mpi::RSMPI_UINT8_T {
-                mpi::PMPI_Type_free(&raw mut datatype);
-            }
-            check(code)
-        }
-    }
-
-    /// Waits until all ranks are at the begin of the step, by empty messages: `MPI_Barrier` cannot be
-    /// left when a rank fails, and `MPI_Ibarrier` takes longer than these.
-    fn barrier(
-        &mut self,
-        endpoint: &mut Endpoint,
-        words: &mut Words,
-        rank_of: impl Fn(u32) -> u32,
-    ) -> Result<(), Failed> {
-        let plan = Arc::clone(endpoint.plan());
-        for (to, from) in plan.barrier_rounds() {
-            for (peer, received) in [(from, true), (to, false)] {
-                let open = Open { token: None, peer: rank_of(peer.0), bytes: 0, received };
-                // SAFETY: a message of no bytes has no memory.
-                unsafe { self.post(open, ptr::null_mut(), BARRIER, words.comm())? };
-            }
-            self.wait(endpoint, words, None)?;
-        }
-        Ok(())
-    }
-
-    /// Waits for the messages under way, all of which the step needs, and completes them.
-    fn wait(
-        &mut self,
-        endpoint: &mut Endpoint,
-        words: &mut Words,
-        mut window: Option<&mut Window>,
-    ) -> Result<(), Failed> {
-        let mut looks = 0;
-        loop {
-            let mut is_busy = false;
-            if let Some(window) = &mut window {
-                window.progress(endpoint)?;
-                is_busy = window.is_busy();
-            }
-            if self.open.is_empty() && !is_busy {
-                return Ok(());
-            }
-            looks += 1;
-            if looks % LOOKS == 0 {
-                self.some(endpoint)?;
-                // MPI makes progress here, and yields the processor if it is told to.
-                words.look()?;
-            } else if !self.open.is_empty() {
-                self.all(endpoint)?;
-            }
-        }
-    }
-
     /// If all messages have ended, completes them.
     fn all(&mut self, endpoint: &mut Endpoint) -> Result<(), Failed> {
         let (count, mut all) = (self.open.len(), 0);
@@ -326,41 +354,6 @@ impl Requests {
         }
         endpoint.complete(token, bytes).map_err(Failed::from)
     }
-
-    /// Ends the messages under way when this rank or another has failed, and tells the others.
-    /// Receives are cancelled, or complete if their message has arrived. Then this rank has left.
-    /// Sends complete, or are abandoned if their receiver has left. Afterwards the caller may reuse
-    /// the memories.
-    ///
-    /// Returns false if MPI may still read the memory of an abandoned send.
-    pub(crate) fn give_up(&mut self, words: &mut Words, failed: Failed) -> bool {
-        words.fail(failed);
-        self.retain(is_open);
-        for (request, _) in self.open.iter_mut().zip(&self.messages).filter(|(_, m)| m.received) {
-            // SAFETY: a handle that MPI gave and has not freed.
-            unsafe { mpi::PMPI_Cancel(request) };
-        }
-        let mut ends = Ok(());
-        while ends.is_ok() && self.messages.iter().any(|message| message.received) {
-            ends = self.end_some(words);
-        }
-        words.leave();
-        let mut all = true;
-        while !self.open.is_empty() {
-            ends = ends.and_then(|()| self.end_some(words));
-            self.retain(|mut request, message| {
-                let waits = ends.is_ok() && !words.has_left(message.peer);
-                if !waits {
-                    // SAFETY: a handle that MPI gave and has not freed.
-                    unsafe { mpi::PMPI_Request_free(&raw mut request) };
-                    all = false;
-                }
-                waits
-            });
-        }
-        all
-    }
-
     /// Forgets messages that have succeeded or failed, and hears words.
     fn end_some(&mut self, words: &mut Words) -> Result<(), Failed> {
         let (code, ended) = self.ended();

@@ -8,17 +8,16 @@ use crate::symbols as mpi;
 use topocoll::exec::{Endpoint, Plan, PlanError, RawBuffers};
 use topocoll::{Rank, Schedule, Sync};
 
-use crate::engine::{Requests, exchange};
+use crate::engine::Channel;
 use crate::failed::Failed;
-use crate::words::{Words, rank_and_ranks};
+use crate::words::rank_and_ranks;
 
 /// One rank's part of a schedule, between the ranks of a communicator.
 pub struct Exchange {
     /// A communicator of the same ranks, for these messages only.
-    words: Words,
+    channel: Channel,
     endpoint: Endpoint,
     work: Vec<u8>,
-    requests: Requests,
     sync: Sync,
     /// Stays in the thread that made it: MPI may allow only one thread.
     thread: PhantomData<*mut ()>,
@@ -92,10 +91,10 @@ impl Exchange {
             return Err(ExchangeError::Ranks { schedule, communicator });
         }
         let plan = Plan::new(schedule, Rank(rank))?;
-        let words = Words::new(comm, rank, ranks)?;
+        let channel = Channel::new(comm, rank, ranks)?;
         let endpoint = Endpoint::new(Arc::new(plan), 0u64);
-        let (work, requests, sync) = (Vec::new(), Requests::default(), Sync::Free);
-        Ok(Self { words, endpoint, work, requests, sync, thread: PhantomData })
+        let (work, sync) = (Vec::new(), Sync::Free);
+        Ok(Self { channel, endpoint, work, sync, thread: PhantomData })
     }
 
     /// Sets the synchronization between steps of the next exchanges, which is [`Sync::Free`] unless
@@ -118,7 +117,7 @@ impl Exchange {
         input: &[u8],
         output: &mut [u8],
     ) -> Result<(), ExchangeError> {
-        if self.words.is_broken() {
+        if self.channel.words.is_broken() {
             return Err(ExchangeError::Broken);
         }
         self.endpoint.begin(block_bytes);
@@ -132,17 +131,16 @@ impl Exchange {
                 return Err(ExchangeError::Buffer { what, given, needed });
             }
         }
-        self.words.begin();
+        self.channel.words.begin();
         self.work.resize(self.endpoint.workspace_bytes() as usize, 0);
         let (input, output) = (input.as_ptr(), output.as_mut_ptr());
         let buffers = RawBuffers { input, output, work: self.work.as_mut_ptr() };
         // SAFETY: memories of the sizes that the endpoint requires, which only this call uses.
         let outcome = unsafe {
-            let (words, requests) = (&mut self.words, &mut self.requests);
-            exchange(&mut self.endpoint, buffers, words, |rank| rank, requests, self.sync, None)
+            self.channel.exchange(&mut self.endpoint, buffers, |rank| rank, self.sync, None)
         };
         if let Err(failed) = outcome
-            && !self.requests.give_up(&mut self.words, failed)
+            && !self.channel.give_up(failed)
         {
             std::mem::forget(std::mem::take(&mut self.work));
         }
@@ -158,6 +156,6 @@ impl fmt::Debug for Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        self.words.free();
+        self.channel.words.free();
     }
 }

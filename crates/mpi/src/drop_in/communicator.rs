@@ -21,16 +21,16 @@ use super::process::{is_traced, settings, world};
 use super::report::{self, Called};
 use super::trial::{Course, Sample, Trial, Turn};
 use super::vector::{Sizes, Vector, exchange_vector};
-use crate::engine::{Requests, exchange};
+use crate::engine::Channel;
 use crate::failed::{Failed, check};
 use crate::protocol::{Ask, DISAGREED};
 use crate::window::Window;
-use crate::words::{Agreed, Words, rank_and_ranks};
+use crate::words::{Agreed, rank_and_ranks};
 
 /// The state of one communicator of the program.
 pub(crate) struct Communicator {
     /// A communicator of the same ranks, for our messages only.
-    words: Words,
+    channel: Channel,
     rank: u32,
     ranks: u32,
     label: String,
@@ -41,7 +41,6 @@ pub(crate) struct Communicator {
     /// By a subject's number.
     decided: BTreeMap<u64, Decided>,
     memory: Memory,
-    requests: Requests,
     /// Made when a schedule is first planned that uses it.
     window: Option<Window>,
 }
@@ -98,7 +97,7 @@ unsafe impl Send for Communicator {}
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        self.words.free();
+        self.channel.words.free();
     }
 }
 
@@ -126,7 +125,7 @@ impl Communicator {
             group::Agreed::New(name, found) => (name, found),
         };
         let mut made = Self {
-            words: Words::new(comm, rank, ranks)?,
+            channel: Channel::new(comm, rank, ranks)?,
             rank,
             ranks,
             label,
@@ -135,7 +134,6 @@ impl Communicator {
             places: Arc::default(),
             decided: BTreeMap::new(),
             memory: Memory::default(),
-            requests: Requests::default(),
             window: None,
         };
         made.places = match found {
@@ -161,7 +159,7 @@ impl Communicator {
 
     /// Its processes, its name, and whether it is unusable.
     pub(crate) fn identity(&self) -> (Group, Name, bool) {
-        (self.group.clone(), self.name, self.words.is_broken())
+        (self.group.clone(), self.name, self.channel.words.is_broken())
     }
 
     pub(crate) fn rank(&self) -> u32 {
@@ -174,7 +172,7 @@ impl Communicator {
 
     /// The private communicator of our messages.
     pub(crate) fn comm(&self) -> mpi::MPI_Comm {
-        self.words.comm()
+        self.channel.words.comm()
     }
 
     /// The lowest rank that shares memory with this one.
@@ -291,7 +289,7 @@ impl Communicator {
         let receive = receive.placed()?;
         let from = send.map_or(Ok(receive), Blocks::placed)?;
         endpoint.begin(bytes);
-        let (rank_of, private) = (rank_of(order.as_deref()), self.words.comm());
+        let (rank_of, private) = (rank_of(order.as_deref()), self.channel.words.comm());
         let work = self.memory.work(endpoint.workspace_bytes())?;
         let first = match operation {
             Collective::AllGather if send.is_none() => self.rank,
@@ -320,8 +318,7 @@ impl Communicator {
         let buffers = RawBuffers { input, output, work };
         // SAFETY: memories of these sizes, which only this call uses.
         unsafe {
-            let (words, requests) = (&mut self.words, &mut self.requests);
-            exchange(endpoint, buffers, words, rank_of, requests, *sync, window)?;
+            self.channel.exchange(endpoint, buffers, rank_of, *sync, window)?;
         }
         if output != receive.data() {
             for i in 0..self.ranks {
@@ -375,10 +372,9 @@ impl Communicator {
             let (send, receive) = blocks.ok_or(UNDECIDED)?;
             let exchange = schedule(&mut own.decided, subject, turn)?;
             let window = own.window.as_mut().filter(|_| exchange.window);
-            let (words, memory) = (&mut own.words, &mut own.memory);
-            let requests = &mut own.requests;
+            let (channel, memory) = (&mut own.channel, &mut own.memory);
             // SAFETY: the caller's promise.
-            unsafe { exchange_vector(exchange, send, receive, words, memory, requests, window) }
+            unsafe { exchange_vector(exchange, send, receive, channel, memory, window) }
         })
     }
 
@@ -386,7 +382,7 @@ impl Communicator {
     /// matter: then the call is counted, and its blocks need no look.
     pub(crate) fn forwards_vector(&mut self) -> Option<Repeat> {
         let (operation, vector, sizes) = (Collective::AllToAll, true, Sizes::Own);
-        if self.words.is_lost() {
+        if self.channel.words.is_lost() {
             return Some(Repeat::Always);
         }
         let decided = self.decided.get_mut(&Subject { operation, vector, sizes }.number())?;
@@ -430,7 +426,7 @@ impl Communicator {
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
         odd: Option<Ask>,
     ) -> Result<Performs, Failed> {
-        if self.words.is_lost() {
+        if self.channel.words.is_lost() {
             return Ok(Performs::Library(Repeat::Always));
         }
         let number = subject.number();
@@ -459,7 +455,7 @@ impl Communicator {
             label: &self.label,
             rank: self.rank,
             ranks: self.ranks,
-            comm: self.words.comm(),
+            comm: self.channel.words.comm(),
             window: &mut self.window,
             key: self.name.is_kept.then(|| (self.group.world.clone(), self.name.number)),
             trial: settled.and_then(|decided| decided.trial.take()),
@@ -467,7 +463,7 @@ impl Communicator {
             refused: None,
             turns: Vec::new(),
         };
-        let agreed = self.words.call(ask, &report, &mut deciding);
+        let agreed = self.channel.words.call(ask, &report, &mut deciding);
         let Deciding { schedules, refused, turns, trial, .. } = deciding;
         if let Ok(Agreed::Library) = agreed
             && self.rank == 0
@@ -478,7 +474,7 @@ impl Communicator {
             trace(&self.places, &self.label, subject, &format!("forwarded, {reason}"));
         }
         let agreed = self.ended(agreed)?;
-        if self.words.is_lost() {
+        if self.channel.words.is_lost() {
             return Ok(Performs::Library(Repeat::Always));
         }
         if let Some(turn) = turn {
@@ -532,10 +528,10 @@ impl Communicator {
     /// performs the call after all.
     fn ended<T>(&mut self, outcome: Result<T, Failed>) -> Result<Option<T>, Failed> {
         let ended = outcome.map(Some).or_else(|failed| {
-            if !self.requests.give_up(&mut self.words, failed) {
+            if !self.channel.give_up(failed) {
                 std::mem::forget(std::mem::take(&mut self.memory));
             }
-            self.words.given_up().map(|()| None).map_err(|_| failed)
+            self.channel.words.given_up().map(|()| None).map_err(|_| failed)
         });
         self.memory.trim();
         ended

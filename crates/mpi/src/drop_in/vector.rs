@@ -20,10 +20,9 @@ use topocoll::exec::{Endpoint, PlannedSizes, RawBuffers};
 use super::blocks::{Blocks, Placed};
 use super::communicator::{Exchange, keeps_input, rank_of};
 use super::memory::Memory;
-use crate::engine::{Requests, exchange};
+use crate::engine::Channel;
 use crate::failed::Failed;
 use crate::window::Window;
-use crate::words::Words;
 
 /// Sizes with one decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -195,13 +194,12 @@ pub(crate) unsafe fn exchange_vector(
     planned: &Exchange,
     send: Option<Vector>,
     receive: Vector,
-    words: &mut Words,
+    channel: &mut Channel,
     memory: &mut Memory,
-    requests: &mut Requests,
     window: Option<&mut Window>,
 ) -> Result<(), Failed> {
     let (plan, order) = (planned.endpoint.plan(), planned.order.as_deref());
-    let comm = words.comm();
+    let comm = channel.words.comm();
     let (rank_of, in_place) = (rank_of(order), send.is_none());
     let own = plan.rank().index();
     let from = send.unwrap_or_else(|| match plan.problem().operation {
@@ -231,7 +229,7 @@ pub(crate) unsafe fn exchange_vector(
     let output = if dense { to.elements.data() } else { memory.output(endpoint.output_bytes())? };
     let buffers = RawBuffers { input, output, work };
     // SAFETY: memories of these sizes, which only this call uses.
-    unsafe { exchange(&mut endpoint, buffers, words, rank_of, requests, planned.sync, window)? };
+    unsafe { channel.exchange(&mut endpoint, buffers, rank_of, planned.sync, window)? };
     if !dense {
         for (i, &begin) in (0..plan.problem().ranks).zip(&ends) {
             // SAFETY: the program's blocks, and all of them in the output.
