@@ -362,6 +362,9 @@ mod tests {
         assert!(!set(&[(run(3, 2), whole), (run(4, 1), whole)]));
         assert!(!set(&[(run(5, 1), whole), (run(3, 2), whole)]));
         assert!(!set(&[(Strided::runs(3, 3, 2, 1), whole)]));
+        assert!(!set(&[(Strided::descending(4, 3), whole)]));
+        assert!(set(&[(Strided::descending(4, 1), whole)]));
+        assert!(!set(&[(run(5, 1), bytes(0, 3)), (run(6, 1), whole)]));
         assert!(set(&[(run(3, 1), bytes(2, 8)), (run(4, 3), whole), (run(7, 1), bytes(0, 5))]));
         assert!(!set(&[(run(3, 2), bytes(0, 5))]));
         assert!(!set(&[(run(3, 2), bytes(3, 5))]));
@@ -406,21 +409,6 @@ mod tests {
             }
             assert!((0..).zip(&listed).all(|(i, &slot)| set.nth(i) == slot));
         }
-    }
-
-    #[test]
-    fn runs_that_touch_need_no_packing() {
-        let mut set = SlotSet::of(Strided::contiguous(2, 3));
-        assert!(set.is_contiguous(8));
-        set.push(Strided::contiguous(5, 1));
-        assert!(set.is_contiguous(8));
-        set.push_part(Strided::contiguous(6, 1), Part::Bytes { first: 0, end: 3 });
-        assert!(set.is_contiguous(8));
-        set.push(Strided::contiguous(7, 1));
-        assert!(!set.is_contiguous(8));
-        assert!(!SlotSet::of(Strided::runs(0, 2, 4, 2)).is_contiguous(8));
-        assert!(!SlotSet::of(Strided::descending(4, 3)).is_contiguous(8));
-        assert!(SlotSet::of(Strided::descending(4, 1)).is_contiguous(8));
     }
 
     #[test]
