@@ -272,7 +272,7 @@ fn name(plan: &mut Plan, schedule: &Schedule, found: Found) -> Result<Registers,
         name_moves(&names, step, end);
         let earlier = new_slot.iter().map(|&to| names[to as usize]).collect();
         let later = std::mem::replace(&mut names, earlier);
-        if plan.steps[step as usize].first_send < plan.step_end(end) {
+        if plan.step_messages(step).start < plan.step_messages(end).start {
             plan.names.push(Names { first_step: step, registers: later });
         }
         end = step;
@@ -313,7 +313,7 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
         vec![0; if moves.peek().is_some() || !plan.parts.is_empty() { count } else { 0 }];
     for step in 0..plan.steps.len() as u32 {
         let moves_now = moves.peek().is_some_and(|(at, _)| *at == step);
-        if !moves_now && plan.step_end(step + 1) == plan.steps[step as usize].first_send {
+        if !moves_now && plan.step_messages(step).is_empty() {
             continue;
         }
         let mut pairs = moves.next_if(|_| moves_now).map_or(Vec::new(), |(_, pairs)| pairs);
@@ -331,11 +331,9 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
             let time = &mut plan.first_write[to as usize];
             *time = (*time).min(2 * step);
         }
-        let StepRow { first_send, first_receive } = plan.steps[step as usize];
-        let receives = first_receive..plan.step_messages(step).end;
         let planned = plan.problem.block_bytes;
         // A block that is received in part lies in the output as a whole.
-        for receive in receives.clone().filter(|_| !plan.parts.is_empty()) {
+        for receive in plan.receives(step).filter(|_| !plan.parts.is_empty()) {
             let mut filled = Vec::new();
             plan.pieces(receive, step, planned, |register, first, end| {
                 let part = (first, end) != (0, planned);
@@ -349,7 +347,7 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
             }
             pairs.extend(filled);
         }
-        for send in first_send..first_receive {
+        for send in plan.sends(step) {
             let mut nothing = NONE;
             if !complete {
                 plan.pieces(send, step, planned, |register, _, _| {
@@ -374,7 +372,7 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
                 }
             });
         }
-        for receive in receives {
+        for receive in plan.receives(step) {
             let mut clear = true;
             let mut times = std::mem::take(&mut plan.first_write);
             plan.pieces(receive, step, planned, |register, _, _| {
@@ -405,12 +403,6 @@ impl Plan {
     pub(crate) fn stage(&mut self, message: u32) {
         let row = &mut self.messages[message as usize];
         row.slots = row.slots.staged();
-    }
-
-    /// One past the last message before step `end`.
-    fn step_end(&self, end: u32) -> u32 {
-        let next = self.steps.get(end as usize);
-        next.map_or(self.messages.len() as u32, |row| row.first_send)
     }
 
     /// Whether the bytes of a message lie in one piece of one buffer; read at `time`, or written

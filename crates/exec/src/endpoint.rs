@@ -313,7 +313,7 @@ impl Endpoint {
                         return Ok(Some(Action::Copy(MemoryCopy::Pack(message))));
                     }
                 }
-                Stage::Receive(receive) if receive == self.end() => {
+                Stage::Receive(receive) if receive == self.plan.receives(self.step).end => {
                     self.stage = Stage::Send(self.first_send());
                 }
                 Stage::Receive(receive) => {
@@ -590,15 +590,11 @@ impl Endpoint {
     }
 
     fn first_send(&self) -> u32 {
-        self.plan.steps.get(self.step as usize).map_or(0, |row| row.first_send)
+        self.plan.step_messages(self.step).start
     }
 
     fn first_receive(&self) -> u32 {
-        self.plan.steps[self.step as usize].first_receive
-    }
-
-    fn end(&self) -> u32 {
-        self.first_send() + self.messages.len() as u32
+        self.plan.receives(self.step).start
     }
 }
 

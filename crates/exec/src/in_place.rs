@@ -53,10 +53,6 @@ impl Plan {
         }
     }
 
-    fn sends(&self, step: u32) -> std::ops::Range<u32> {
-        self.steps[step as usize].first_send..self.steps[step as usize].first_receive
-    }
-
     fn note_read(&self, register: u32, time: u32, last_read: &mut [Option<u32>]) {
         if self.untouched(register, time) {
             let read = &mut last_read[self.origin[register as usize] as usize];
@@ -86,7 +82,7 @@ impl Plan {
             return;
         }
         sent.sort_unstable();
-        for receive in self.sends(step).end..self.step_messages(step).end {
+        for receive in self.receives(step) {
             let mut clear = true;
             self.pieces(receive, step, planned, |register, _, _| {
                 clear &= sent.binary_search(&register).is_err();

@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -235,7 +236,7 @@ impl Plan {
     /// Bytes that the rank sends.
     #[must_use]
     pub fn sent_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
-        let sends = self.steps.iter().flat_map(|row| row.first_send..row.first_receive);
+        let sends = (0..self.tags()).flat_map(|step| self.sends(step));
         match sizes.into() {
             BlockSizes::Equal(bytes) => {
                 sends.map(|send| u128::from(self.message_bytes(send, bytes))).sum()
@@ -280,7 +281,7 @@ impl Plan {
             BlockSizes::Equal(bytes) => bytes,
             BlockSizes::Planned(sizes) => return sizes.of(self).workspace_bytes().into(),
         };
-        let staged = (0..self.steps.len() as u32).map(|step| {
+        let staged = (0..self.tags()).map(|step| {
             let messages = self.step_messages(step);
             let messages = messages.filter(|&m| self.messages[m as usize].slots.is_staged());
             messages.map(|m| u128::from(self.message_bytes(m, block_bytes))).sum::<u128>()
@@ -349,11 +350,34 @@ impl Plan {
         at.ok().map(|i| (i, &self.moves[i]))
     }
 
-    /// The messages of a step by number, sends first.
-    pub(crate) fn step_messages(&self, step: u32) -> std::ops::Range<u32> {
-        let next = self.steps.get(step as usize + 1);
-        let end = next.map_or(self.messages.len() as u32, |row| row.first_send);
-        self.steps[step as usize].first_send..end
+    /// The messages of a step by number, sends first; none after the last step.
+    pub(crate) fn step_messages(&self, step: u32) -> Range<u32> {
+        let first = |step: u32| {
+            let row = self.steps.get(step as usize);
+            row.map_or(self.messages.len() as u32, |row| row.first_send)
+        };
+        first(step)..first(step + 1)
+    }
+
+    /// The sends of a step, and its receives.
+    pub(crate) fn sends(&self, step: u32) -> Range<u32> {
+        self.split(step).0
+    }
+
+    pub(crate) fn receives(&self, step: u32) -> Range<u32> {
+        self.split(step).1
+    }
+
+    fn split(&self, step: u32) -> (Range<u32>, Range<u32>) {
+        let Range { start, end } = self.step_messages(step);
+        let middle = self.steps.get(step as usize).map_or(end, |row| row.first_receive);
+        (start..middle, middle..end)
+    }
+
+    /// The runs of a set.
+    fn runs(&self, set: usize) -> &[RunRow] {
+        let SetRow { first_run, end_run, .. } = self.sets[set];
+        &self.runs[first_run as usize..end_run as usize]
     }
 
     /// A part of a block as planned, in bytes of a block of `block_bytes`.
@@ -374,14 +398,12 @@ impl Plan {
 
     pub(crate) fn message_bytes(&self, message: u32, block_bytes: u64) -> u64 {
         let Err(set) = self.messages[message as usize].slots.number() else { return block_bytes };
-        let set = self.sets[set];
-        let runs = &self.runs[set.first_run as usize..set.end_run as usize];
-        let parts = runs.iter().filter(|run| run.part != NONE).map(|run| {
+        let parts = self.runs(set).iter().filter(|run| run.part != NONE).map(|run| {
             let (first, end) = self.part(run.part, block_bytes);
             (u64::from(run.outer.0) * u64::from(run.inner.0)).saturating_mul(end - first)
         });
         // A sum that saturates is larger than any buffer.
-        let whole = u64::from(set.whole).saturating_mul(block_bytes);
+        let whole = u64::from(self.sets[set].whole).saturating_mul(block_bytes);
         parts.fold(whole, u64::saturating_add)
     }
 
@@ -410,8 +432,7 @@ impl Plan {
         match self.messages[message as usize].slots.number() {
             Ok(slot) => each(names[slot as usize], 0, block_bytes),
             Err(set) => {
-                let set = self.sets[set];
-                for run in &self.runs[set.first_run as usize..set.end_run as usize] {
+                for run in self.runs(set) {
                     let (first, end) = self.part(run.part, block_bytes);
                     for i in 0..run.outer.0 as i32 {
                         let row = run.base as i32 + i * run.outer.1;

@@ -322,7 +322,7 @@ impl RankSizes {
     /// The regions of a message of a step in order, those that touch joined, those of no bytes left
     /// out; `sizes` are the registers' before its messages.
     pub(crate) fn regions(&self, message: u32, step: u32, sizes: &[u64], each: impl FnMut(Region)) {
-        let sends = message < self.plan.steps[step as usize].first_receive;
+        let sends = self.plan.sends(step).contains(&message);
         let mut next = self.messages[message as usize].first as usize;
         let mut joined = Joined { last: None, each };
         self.plan.pieces(message, step, 0, |register, _, _| {
@@ -430,20 +430,18 @@ impl Sizing {
             }
         }
         let mut sent = Sent::default();
-        if let Some(row) = plan.steps.get(step as usize) {
-            for send in row.first_send..row.first_receive {
-                let first = sent.sizes.len();
-                plan.pieces(send, step, 0, |register, _, _| {
-                    sent.sizes.push(self.sizes[register as usize]);
-                });
-                let of_message = &sent.sizes[first..];
-                self.found.messages[send as usize].bytes = total(of_message, &mut self.too_large);
-                let peer = plan.messages[send as usize].peer;
-                sent.messages.push((peer, first..sent.sizes.len()));
-            }
-            // Those to one peer keep their order.
-            sent.messages.sort_by_key(|&(peer, _)| peer);
+        for send in plan.sends(step) {
+            let first = sent.sizes.len();
+            plan.pieces(send, step, 0, |register, _, _| {
+                sent.sizes.push(self.sizes[register as usize]);
+            });
+            let of_message = &sent.sizes[first..];
+            self.found.messages[send as usize].bytes = total(of_message, &mut self.too_large);
+            let peer = plan.messages[send as usize].peer;
+            sent.messages.push((peer, first..sent.sizes.len()));
         }
+        // Those to one peer keep their order.
+        sent.messages.sort_by_key(|&(peer, _)| peer);
         sent
     }
 
@@ -538,12 +536,6 @@ impl RankSizes {
 }
 
 impl Plan {
-    /// The receives of a step; none after the last.
-    fn receives(&self, step: u32) -> std::ops::Range<u32> {
-        let Some(row) = self.steps.get(step as usize) else { return 0..0 };
-        row.first_receive..self.step_messages(step).end
-    }
-
     /// Blocks that a message carries.
     fn piece_count(&self, message: u32) -> usize {
         let slots = self.messages[message as usize].slots;
