@@ -224,9 +224,12 @@ pub(crate) fn count(certificate: &Certificate, counted: &Counted) -> Result<Coun
         for does in step {
             let members = &members[does.class as usize];
             let is = |rule| Fault::Step { step: does.number, class: does.class, rule };
+            let bytes = |slots| {
+                let bytes = bytes(certificate, slots);
+                bytes.ok_or_else(|| is("a run of slots is of several pieces"))
+            };
             for send in &does.sends {
-                let bytes = bytes(certificate, &send.slots)
-                    .ok_or_else(|| is("a run of slots is of several pieces"))?;
+                let bytes = bytes(&send.slots)?;
                 let route = send.route.as_deref();
                 if matches!(links, Links::None) && route.is_some() {
                     return Err(is("a message has a route on a machine without links"));
@@ -253,11 +256,9 @@ pub(crate) fn count(certificate: &Certificate, counted: &Counted) -> Result<Coun
             ] {
                 let mut load = Load::default();
                 for slots in slots {
-                    let bytes = bytes(certificate, slots)
-                        .ok_or_else(|| is("a run of slots is of several pieces"))?;
-                    load.add(1, bytes);
+                    load.add(1, bytes(slots)?);
                 }
-                ports.rank(load, ranks);
+                ports.count(load, certificate.ports, ranks);
             }
         }
         let Exceeded { violations, crosses, bytes } = ports.counted(nodes);
@@ -331,8 +332,8 @@ fn bytes(certificate: &Certificate, slots: &Slots) -> Option<u128> {
     }
     slots.0.iter().try_fold(0, |sum, run| {
         let (low, high) = run.span();
-        let piece = (low / certificate.slots) as usize;
-        let one = high / certificate.slots == piece as u64;
+        let piece = low as usize / certificate.slots as usize;
+        let one = high as usize / certificate.slots as usize == piece;
         one.then(|| sum + u128::from(run.count()) * u128::from(certificate.pieces[piece]))
     })
 }
@@ -340,7 +341,6 @@ fn bytes(certificate: &Certificate, slots: &Slots) -> Option<u128> {
 /// Counts messages against ports: by rank, and where nodes hold several ranks by node to and from
 /// other nodes.
 struct Ports {
-    of_rank: u64,
     of_node: u64,
     exceeded: Exceeded,
     /// By node counted, messages out and in; empty if each rank is a node.
@@ -379,8 +379,8 @@ impl Ports {
     fn new(certificate: &Certificate, nodes: u32) -> Self {
         let counted = if certificate.machine.nodes.is_some() { nodes } else { 0 };
         let crossing = vec![<[Load; 2]>::default(); counted as usize];
-        let (of_rank, of_node) = (certificate.ports, certificate.node_ports);
-        Self { of_rank, of_node, exceeded: Exceeded::default(), crossing, used: Vec::new() }
+        let (of_node, exceeded) = (certificate.node_ports, Exceeded::default());
+        Self { of_node, exceeded, crossing, used: Vec::new() }
     }
 
     /// Adds a number of messages from one node to another, at their places among those counted.
@@ -394,11 +394,7 @@ impl Ports {
         self.crossing[to as usize][1].add(times, bytes);
     }
 
-    /// Adds the messages of a rank, and of others like it.
-    fn rank(&mut self, load: Load, number: u128) {
-        self.count(load, self.of_rank, number);
-    }
-
+    /// Adds the messages of a rank or a node, and of others like it.
     fn count(&mut self, load: Load, ports: u64, number: u128) {
         if load.messages > ports {
             let whole = u128::from(load.messages.div_ceil(ports)) * load.smallest;

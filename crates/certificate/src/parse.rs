@@ -132,11 +132,12 @@ pub(crate) struct SlotRun {
 
 impl SlotRun {
     /// The lowest and the highest place.
-    pub(crate) fn span(&self) -> (u64, u64) {
-        let reach = [self.outer, self.inner].map(|(count, stride)| (count - 1) * stride);
-        let low = self.base + reach.iter().filter(|reach| **reach < 0).sum::<i64>();
-        let high = self.base + reach.iter().filter(|reach| **reach > 0).sum::<i64>();
-        (low as u64, high as u64)
+    pub(crate) fn span(&self) -> (i128, i128) {
+        let reach = [self.outer, self.inner]
+            .map(|(count, stride)| (i128::from(count) - 1) * i128::from(stride));
+        let [low, high] = [reach.map(|reach| reach.min(0)), reach.map(|reach| reach.max(0))]
+            .map(|reach| i128::from(self.base) + reach.iter().sum::<i128>());
+        (low, high)
     }
 
     pub(crate) fn count(&self) -> u64 {
@@ -172,6 +173,16 @@ impl TextLine<'_> {
         const SHOWN: usize = 60;
         let text = self.text.chars().take(SHOWN).collect();
         Fault::Line { line: self.number, rule, text }
+    }
+
+    /// The two parts of a text.
+    fn split<'t>(
+        self,
+        text: &'t str,
+        at: &str,
+        rule: &'static str,
+    ) -> Result<(&'t str, &'t str), Fault> {
+        text.split_once(at).ok_or_else(|| self.is(rule))
     }
 
     fn number<N: std::str::FromStr>(self, word: &str) -> Result<N, Fault> {
@@ -244,8 +255,7 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
     let algorithm = text.to_owned();
     let (line, text) =
         lines.next("ranks", "the sides and periods of ranks are to be listed here")?;
-    let (sides, periods) =
-        text.split_once(" by ").ok_or_else(|| line.is("sides `by` periods are to be listed"))?;
+    let (sides, periods) = line.split(text, " by ", "sides `by` periods are to be listed")?;
     limited("sides", sides.split('x').count() as u128, MOST_AXES as u128)?;
     let (mut lengths, mut twists) = (Vec::new(), Vec::new());
     for side in sides.split('x') {
@@ -308,8 +318,7 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
 const RANKS: &str = "a machine has 1 to 2^32 - 1 ranks";
 
 fn machine(lines: &mut Lines<'_>, line: TextLine<'_>, text: &str) -> Result<Machine, Fault> {
-    let (kind, shape) =
-        text.split_once(' ').ok_or_else(|| line.is("a machine has a kind and a shape"))?;
+    let (kind, shape) = line.split(text, " ", "a machine has a kind and a shape")?;
     if kind == "cluster" {
         let nodes = nodes(line, shape)?;
         return Ok(Machine { network: Network::Complete(nodes.nodes()), nodes: Some(nodes) });
@@ -336,8 +345,7 @@ fn machine(lines: &mut Lines<'_>, line: TextLine<'_>, text: &str) -> Result<Mach
             Network::Grid(Grid { places, wraps, balanced })
         }
         "graph" => {
-            let (nodes, switches) =
-                shape.split_once('+').ok_or_else(|| line.is("a graph has nodes+switches"))?;
+            let (nodes, switches) = line.split(shape, "+", "a graph has nodes+switches")?;
             let (nodes, switches): (u32, u32) = (line.number(nodes)?, line.number(switches)?);
             let ranks = several.as_ref().map_or(nodes, Nodes::ranks);
             limited("ranks of a graph", ranks.into(), MOST_GRAPH_RANKS)?;
@@ -355,8 +363,7 @@ fn machine(lines: &mut Lines<'_>, line: TextLine<'_>, text: &str) -> Result<Mach
 
 fn nodes(line: TextLine<'_>, text: &str) -> Result<Nodes, Fault> {
     let group = |group: &str| {
-        let (nodes, size) =
-            group.split_once('*').ok_or_else(|| line.is("nodes are listed as count*ranks"))?;
+        let (nodes, size) = line.split(group, "*", "nodes are listed as count*ranks")?;
         match (line.number(nodes)?, line.number(size)?) {
             (0, _) | (_, 0) => Err(line.is("nodes have ranks")),
             group => Ok(group),
@@ -419,11 +426,12 @@ fn link(line: TextLine<'_>, word: &str, from: u32, vertices: u32) -> Result<Link
 }
 
 fn read_layout(lines: &mut Lines<'_>, slots: u64, ranks: u32) -> Result<Layout, Fault> {
-    let (line, text) = lines.next("start", "the layout at the start is to be listed here")?;
-    let start = rows(line, text, slots, ranks)?;
-    let (line, text) = lines.next("finish", "the layout at the end is to be listed here")?;
-    let finish = rows(line, text, slots, ranks)?;
-    Ok(Layout { start, finish })
+    let mut layout = |word, rule| {
+        let (line, text) = lines.next(word, rule)?;
+        rows(line, text, slots, ranks)
+    };
+    let start = layout("start", "the layout at the start is to be listed here")?;
+    Ok(Layout { start, finish: layout("finish", "the layout at the end is to be listed here")? })
 }
 
 /// Adds the steps of a class to those of the others.
@@ -464,8 +472,7 @@ fn read_step(
         if moves { Ok(displacement) } else { Err(line.is("a message goes to another rank")) }
     };
     while let Some((line, text)) = lines.next_if("copy") {
-        let (from, to) =
-            text.split_once(' ').ok_or_else(|| line.is("a copy has slots from and to"))?;
+        let (from, to) = line.split(text, " ", "a copy has slots from and to")?;
         step.copies.push((sets(line, from, places)?, sets(line, to, places)?));
     }
     while let Some((line, text)) = lines.next_if("send") {
@@ -474,8 +481,7 @@ fn read_step(
             return Err(line.is("a message sent has a receiver, a route and slots"));
         };
         let segment = |segment: &str| {
-            let (u, hops) =
-                segment.split_once(':').ok_or_else(|| line.is("a route is dimension:hops"))?;
+            let (u, hops) = line.split(segment, ":", "a route is dimension:hops")?;
             Ok((line.number(u)?, line.number(hops)?))
         };
         let route = match route {
@@ -485,9 +491,7 @@ fn read_step(
         step.sends.push(Send { to: peer(line, to)?, route, slots: sets(line, slots, places)? });
     }
     while let Some((line, text)) = lines.next_if("receive") {
-        let (from, slots) = text
-            .split_once(' ')
-            .ok_or_else(|| line.is("a message received has a sender and slots"))?;
+        let (from, slots) = line.split(text, " ", "a message received has a sender and slots")?;
         step.receives.push((peer(line, from)?, sets(line, slots, places)?));
     }
     Ok(step)
@@ -528,13 +532,11 @@ fn sets(line: TextLine<'_>, text: &str, places: u64) -> Result<Slots, Fault> {
             _ => return Err(line.is("a run has one, three or five numbers")),
         };
         let counts = outer.0 > 0 && inner.0 > 0;
-        let reach =
-            [outer, inner].map(|(count, stride)| (i128::from(count) - 1) * i128::from(stride));
-        let low = i128::from(base) + reach.iter().filter(|reach| **reach < 0).sum::<i128>();
-        let high = i128::from(base) + reach.iter().filter(|reach| **reach > 0).sum::<i128>();
         let few = i128::from(outer.0) * i128::from(inner.0) <= i128::from(places);
+        let run = SlotRun { base, outer, inner };
+        let (low, high) = run.span();
         if counts && few && low >= 0 && high < i128::from(places) {
-            Ok(SlotRun { base, outer, inner })
+            Ok(run)
         } else {
             Err(line.is("a run has slots, and lies within them"))
         }
