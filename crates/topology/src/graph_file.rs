@@ -15,7 +15,7 @@ use crate::{Graph, Topology};
 
 pub use attributes::Attributes;
 pub(crate) use csv::fields;
-pub(crate) use listing::{Listing, Values};
+pub(crate) use listing::Listing;
 
 /// The most bytes of a file of links.
 const MOST_BYTES: u64 = 1 << 26;
@@ -25,20 +25,16 @@ pub(crate) const NOT_JSON: &str =
     "--attributes names the attributes of node-link JSON, and the machine is no such file";
 
 /// The line that is wrong, 0 for none, and what is wrong.
-type Wrong = (usize, String);
+pub(crate) type Wrong = (usize, String);
 
 /// Reads a path; JSON may have other names of attributes.
 pub(crate) fn graph(
     rest: &str,
     attributes: Option<&Attributes>,
 ) -> Result<Arc<dyn Topology>, String> {
-    let text = text_of(Path::new(rest), MOST_BYTES, "files of links")
-        .map_err(|reason| format!("{rest}: {reason}"))?;
-    match read(&text, format!("graph:{rest}"), attributes) {
-        Ok(graph) => Ok(Arc::new(graph)),
-        Err((0, message)) => Err(format!("{rest}: {message}")),
-        Err((line, message)) => Err(format!("{rest}:{line}: {message}")),
-    }
+    let text = text_of(Path::new(rest), MOST_BYTES, "files of links").map_err(|reason| (0, reason));
+    let graph = text.and_then(|text| read(&text, format!("graph:{rest}"), attributes));
+    Ok(Arc::new(graph.map_err(|wrong| placed(rest, wrong))?))
 }
 
 /// Reads a graph from a text of either kind: CSV, or networkx node-link JSON. Its short form is
@@ -48,12 +44,15 @@ pub(crate) fn graph(
 /// What is wrong, after the name and the line.
 pub fn parse_graph(name: &str, text: &str) -> Result<Arc<dyn Topology>, SpecError> {
     let name = printable(name);
-    match read(text, format!("graph:{name}"), None) {
-        Ok(graph) => Ok(Arc::new(graph)),
-        Err((0, message)) => Err(SpecError { message: format!("{name}: {message}"), span: None }),
-        Err((line, message)) => {
-            Err(SpecError { message: format!("{name}:{line}: {message}"), span: None })
-        }
+    let graph = read(text, format!("graph:{name}"), None);
+    Ok(Arc::new(graph.map_err(|wrong| placed(&name, wrong))?))
+}
+
+/// A message after the file and the line that are wrong.
+pub(crate) fn placed(file: &str, (line, message): Wrong) -> String {
+    match line {
+        0 => format!("{file}: {message}"),
+        line => format!("{file}:{line}: {message}"),
     }
 }
 

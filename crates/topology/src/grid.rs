@@ -3,10 +3,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::number;
+use crate::spec::{number, sides};
 use crate::{
-    Coordinates, Link, LinkId, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment, Shape, Topology,
-    TopologyError,
+    Coordinates, Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError,
 };
 
 /// The direction of routes between nodes at exactly half a ring.
@@ -288,36 +287,28 @@ impl Topology for Grid {
 }
 
 pub(crate) fn torus(rest: &str) -> Result<Arc<dyn Topology>, String> {
-    sides(rest, |_| Some(true))
+    of_sides(rest, Some(true))
 }
 
 pub(crate) fn mesh(rest: &str) -> Result<Arc<dyn Topology>, String> {
-    sides(rest, |_| Some(false))
+    of_sides(rest, Some(false))
 }
 
 pub(crate) fn grid(rest: &str) -> Result<Arc<dyn Topology>, String> {
-    sides(rest, |_| None)
+    of_sides(rest, None)
 }
 
-/// Reads sides separated by `x`. Where `wraps` gives `None`, a `~` marks a side that wraps.
-fn sides(rest: &str, wraps: impl Fn(usize) -> Option<bool>) -> Result<Arc<dyn Topology>, String> {
-    let (mut sides, mut wrap) = (Vec::new(), Vec::new());
-    for (u, side) in rest.split('x').enumerate() {
-        if u == MAX_DIMENSIONS {
-            return Err(format!("more than {MAX_DIMENSIONS} sides"));
+/// Reads sides that all wrap or do not wrap; if `wraps` is not given, a `~` marks those that wrap.
+fn of_sides(rest: &str, wraps: Option<bool>) -> Result<Arc<dyn Topology>, String> {
+    let read = sides(rest, |name, side| match (side.strip_suffix('~'), wraps) {
+        (Some(_), Some(_)) => Err(format!(
+            "{name} `{side}` is marked `~`: only grid: mixes sides that wrap with others"
+        )),
+        (marked, _) => {
+            Ok((number(name, marked.unwrap_or(side))?, wraps.unwrap_or(marked.is_some())))
         }
-        let (side, marked) = match side.strip_suffix('~') {
-            Some(_) if wraps(u).is_some() => {
-                return Err(format!(
-                    "side {u} `{side}` is marked `~`: only grid: mixes sides that wrap with others"
-                ));
-            }
-            Some(side) => (side, true),
-            None => (side, false),
-        };
-        sides.push(number(&format!("side {u}"), side)?);
-        wrap.push(wraps(u).unwrap_or(marked));
-    }
+    })?;
+    let (sides, wrap): (Vec<_>, Vec<_>) = read.into_iter().unzip();
     Ok(Arc::new(Grid::new(&sides, &wrap)?))
 }
 

@@ -6,8 +6,8 @@ mod first_links;
 use std::sync::Arc;
 
 use crate::graph::{Graph, LinkKind, ListedLinks};
-use crate::spec::{number, whole};
-use crate::{Grid, MAX_DIMENSIONS, MixedRadix, Rank, Topology, TopologyError};
+use crate::spec::{self, number, whole};
+use crate::{Grid, MixedRadix, Rank, Topology, TopologyError};
 
 pub use fault::{Failure, Fault};
 use first_links::FirstLinks;
@@ -231,18 +231,14 @@ fn of_places(
 /// Reads sides separated by `x`. A side of `4+2` shifts by 2. A side without a shift that is
 /// shorter than the longest shifts by its own length.
 pub(crate) fn twisted_torus(rest: &str) -> Result<Arc<dyn Topology>, String> {
-    let (mut sides, mut shifts) = (Vec::new(), Vec::new());
-    for (u, side) in rest.split('x').enumerate() {
-        if u == MAX_DIMENSIONS {
-            return Err(format!("more than {MAX_DIMENSIONS} sides"));
+    let read = spec::sides(rest, |name, side| match side.split_once('+') {
+        Some((side, shift)) => {
+            let shift = whole(&format!("shift of {name}"), shift, 0)?;
+            Ok((number(name, side)?, Some(shift)))
         }
-        let (side, shift) = match side.split_once('+') {
-            Some((side, shift)) => (side, Some(whole(&format!("shift of side {u}"), shift, 0)?)),
-            None => (side, None),
-        };
-        sides.push(number(&format!("side {u}"), side)?);
-        shifts.push(shift);
-    }
+        None => Ok((number(name, side)?, None)),
+    })?;
+    let (sides, shifts): (Vec<_>, Vec<_>) = read.into_iter().unzip();
     let longest = sides.iter().copied().max().expect("split gives a part");
     if sides.iter().all(|&side| side == longest) {
         return Err(format!("all sides have length {longest}: only shorter sides can be twisted"));

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::{Spanned, Value};
 
-use crate::graph_file::{Listing, Values};
+use crate::graph_file::{Listing, placed};
 use crate::spec::{Faults, NodesOn, Reading, SpecError, ranks_of_nodes};
 use crate::text::printable;
 use crate::units::{
@@ -95,10 +95,7 @@ struct PortsEntry {
 impl PortsEntry {
     fn ports(&self) -> Result<Ports, SpecError> {
         fn one(value: &Spanned<Value>) -> Result<u32, SpecError> {
-            let text = match value.get_ref() {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
+            let text = text_of(value);
             port_count(&text).map_err(|error| at(value, format!("ports is {text}: {error}")))
         }
         match (&self.value, &self.rank, &self.node) {
@@ -168,20 +165,15 @@ pub fn parse_file_in(
         sources.push((key.to_owned(), nonempty("source", source)?));
         Ok::<_, SpecError>(())
     };
-    cite("shape", &file.shape.source)?;
-    if let Some(network) = &file.network {
-        cite("network", &network.source)?;
-    }
-    if let Some(routes) = &file.routes {
-        cite("routes", &routes.source)?;
-    }
-    if let Some(ties) = &file.ties {
-        cite("ties", &ties.source)?;
-    }
-    for (key, list) in [("absent", &file.absent), ("broken", &file.broken)] {
-        if let Some(list) = list {
-            cite(key, &list.source)?;
-        }
+    for (key, source) in [
+        ("shape", Some(&file.shape.source)),
+        ("network", file.network.as_ref().map(|network| &network.source)),
+        ("routes", file.routes.as_ref().map(|routes| &routes.source)),
+        ("ties", file.ties.as_ref().map(|ties| &ties.source)),
+        ("absent", file.absent.as_ref().map(|list| &list.source)),
+        ("broken", file.broken.as_ref().map(|list| &list.source)),
+    ] {
+        source.map_or(Ok(()), |source| cite(key, source))?;
     }
     let topology = topology(folder, &file, reading)?;
     cite("ports", &file.ports.source)?;
@@ -228,11 +220,7 @@ pub fn parse_file_in(
     let mut endpoint = Endpoint::default();
     for (key, entry) in &file.endpoint {
         cite(key, &entry.source)?;
-        let text = match entry.value.get_ref() {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        endpoint.set(key, &text).map_err(|message| at(&entry.value, message))?;
+        endpoint.set(key, &text_of(&entry.value)).map_err(|message| at(&entry.value, message))?;
     }
     let mut machine = Machine { name, timing, endpoint, sources, ..Machine::of(topology) };
     machine.set_ports(ports);
@@ -329,14 +317,9 @@ fn network(listed: &Network) -> Result<Graph, SpecError> {
         let wrong = |message| at(link, message);
         let NetworkLink { from, to, class, bandwidth, latency, count } = link.get_ref();
         let count = count.map(|count| count.to_string());
-        let values = Values {
-            class: class.as_deref(),
-            bandwidth: bandwidth.as_deref(),
-            latency: latency.as_deref(),
-            count: count.as_deref(),
-        };
+        let values = [class, bandwidth, latency, &count].map(Option::as_deref);
         let [from, to] = [from, to].map(|name| listing.find_or_declare(name, 0).map_err(wrong));
-        listing.link(from?, to?, &values).map_err(wrong)?;
+        listing.link(from?, to?, values).map_err(wrong)?;
     }
     listing.graph("network".to_owned()).map_err(|(place, message)| {
         at(place.checked_sub(1).map_or(source, |place| &switches[place]), message)
@@ -345,13 +328,9 @@ fn network(listed: &Network) -> Result<Graph, SpecError> {
 
 /// The graph with the routes of a file.
 fn route_table(graph: &Graph, path: &Path) -> Result<Graph, String> {
-    let shown = path.display();
-    let wrong = |message: String| format!("{shown}: {message}");
-    let file = crate::files::open(path).map_err(|e| wrong(e.to_string()))?;
-    graph.with_route_table(&mut BufReader::new(file)).map_err(|(line, message)| match line {
-        0 => wrong(message),
-        line => format!("{shown}:{line}: {message}"),
-    })
+    let file = crate::files::open(path).map_err(|e| (0, e.to_string()));
+    let routed = file.and_then(|file| graph.with_route_table(&mut BufReader::new(file)));
+    routed.map_err(|wrong| placed(&path.display().to_string(), wrong))
 }
 
 /// The bandwidth of a rank, or those of a rank and of a node.
@@ -437,6 +416,13 @@ fn nonempty(what: &str, text: &Spanned<String>) -> Result<String, SpecError> {
         ));
     }
     Ok(printable(text.get_ref()))
+}
+
+fn text_of(value: &Spanned<Value>) -> String {
+    match value.get_ref() {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 fn at<T>(value: &Spanned<T>, message: String) -> SpecError {

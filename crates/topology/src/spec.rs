@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::graph_file::{self, NOT_JSON};
 use crate::text::nearest;
-use crate::{Clusters, Failure, Fault, Graph, Lattice, Shape, TOPOLOGIES, Ties, Topology};
+use crate::{
+    Clusters, Failure, Fault, Graph, Lattice, MAX_DIMENSIONS, Shape, TOPOLOGIES, Ties, Topology,
+};
 
 pub use crate::graph_file::{Attributes, parse_graph};
 pub use crate::machine_file::{parse_file, parse_file_in};
@@ -60,9 +62,9 @@ pub fn parse_short_form_with(
     text: &str,
     reading: &Reading,
 ) -> Result<Arc<dyn Topology>, SpecError> {
-    let message = |reason| SpecError { message: format!("`{text}`: {reason}"), span: None };
     reading.refuse_taper()?;
-    NodesOn::parse(text, reading)?.topology().map_err(message)
+    let topology = NodesOn::parse(text, reading)?.topology();
+    Ok(topology.map_err(|reason| format!("`{text}`: {reason}"))?)
 }
 
 /// The ranks on each node, `8` or `4,4,2`.
@@ -79,18 +81,18 @@ pub(crate) struct NodesOn {
 impl NodesOn {
     /// Reads a short form.
     pub(crate) fn parse(text: &str, reading: &Reading) -> Result<Self, SpecError> {
-        let error = |message| SpecError { message, span: None };
         let forms = || TOPOLOGIES.iter().map(|form| form.example).collect::<Vec<_>>().join(", ");
         let Some((kind, rest)) = text.split_once(':') else {
-            return Err(error(format!("`{text}` is not a short form such as {}", forms())));
+            return Err(format!("`{text}` is not a short form such as {}", forms()).into());
         };
         let Some(form) = TOPOLOGIES.iter().find(|form| form.kind == kind) else {
-            return Err(error(match meant(kind, rest) {
-                Some(meant) => format!("`{text}` is not a short form: did you mean `{meant}`?"),
-                None => format!("`{text}` is not a short form: `{kind}` is not one of {}", forms()),
-            }));
+            let rule = match meant(kind, rest) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("`{kind}` is not one of {}", forms()),
+            };
+            return Err(format!("`{text}` is not a short form: {rule}").into());
         };
-        let named = |reason| error(format!("`{text}`: {reason}"));
+        let named = |reason| format!("`{text}`: {reason}");
         // The ranks on each node of a cluster are its own.
         let (rest, sizes) = match rest.rsplit_once('*') {
             Some((rest, sizes)) if form.kind != "cluster" => (rest, Some(sizes)),
@@ -192,9 +194,10 @@ impl<'a> Faults<'a> {
             }
         };
         let failure = Failure::parse(name, grid.0, grid.1)?;
+        let word = failure.word();
         match nodes {
             Some(true) if !failure.is_node() => {
-                return Err(format!("`{name}` is {}, not a node", failure.word()));
+                return Err(format!("`{name}` is {word}, not a node"));
             }
             Some(false) if failure.is_node() => {
                 return Err(format!(
@@ -206,26 +209,14 @@ impl<'a> Faults<'a> {
         let before = self.lattice().map_or(&[][..], Lattice::failures);
         for other in before.iter().chain(&self.listed) {
             let other_name = other.name();
-            match (failure.is_within(other), other.is_within(&failure)) {
-                (true, true) if failure.is_node() => {
-                    return Err(format!("`{name}` is missing already"));
-                }
-                (true, true) => {
-                    return Err(format!(
-                        "`{name}` has failed already: {} fails in both directions",
-                        failure.word()
-                    ));
-                }
-                (true, false) => {
-                    return Err(format!("`{name}` has failed already: `{other_name}` contains it"));
-                }
-                (false, true) => {
-                    return Err(format!(
-                        "`{name}` contains `{other_name}`, which has failed already"
-                    ));
-                }
-                (false, false) => {}
-            }
+            let rule = match (failure.is_within(other), other.is_within(&failure)) {
+                (true, true) if failure.is_node() => "is missing already".to_owned(),
+                (true, true) => format!("has failed already: {word} fails in both directions"),
+                (true, false) => format!("has failed already: `{other_name}` contains it"),
+                (false, true) => format!("contains `{other_name}`, which has failed already"),
+                (false, false) => continue,
+            };
+            return Err(format!("`{name}` {rule}"));
         }
         self.listed.push(failure);
         Ok(())
@@ -248,6 +239,17 @@ impl<'a> Faults<'a> {
         };
         Ok(Arc::new(graph?))
     }
+}
+
+/// What `read` reads of each side, separated by `x`; it gets the name of the side.
+pub(crate) fn sides<S>(
+    text: &str,
+    read: impl Fn(&str, &str) -> Result<S, String>,
+) -> Result<Vec<S>, String> {
+    if text.split('x').nth(MAX_DIMENSIONS).is_some() {
+        return Err(format!("more than {MAX_DIMENSIONS} sides"));
+    }
+    text.split('x').enumerate().map(|(u, side)| read(&format!("side {u}"), side)).collect()
 }
 
 /// A whole number from 1.

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// The attributes that a link may have.
+/// What a link may have besides its ends.
 pub(super) const OF_LINKS: [&str; 4] = ["class", "bandwidth", "latency", "count"];
 
 /// Attributes that networkx writes for itself; they have no meaning here.

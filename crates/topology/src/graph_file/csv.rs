@@ -5,9 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::{Listing, Values, Wrong};
-
-const COLUMNS: [&str; 4] = ["class", "bandwidth", "latency", "count"];
+use super::attributes::OF_LINKS;
+use super::{Listing, Wrong};
 
 pub(super) fn read(text: &str) -> Result<Listing, Wrong> {
     let text = text.trim_start_matches('\u{feff}');
@@ -49,16 +48,12 @@ pub(super) fn read(text: &str) -> Result<Listing, Wrong> {
                 "{values} values: a link has at least 2, and at most the {most} of the header"
             )));
         }
-        let value = |column: usize| {
-            let place = columns[column]?;
-            fields.get(place).map(|value| &**value).filter(|value| !value.is_empty())
+        let value = |place: Option<usize>| {
+            fields.get(place?).map(|value| &**value).filter(|value| !value.is_empty())
         };
-        let [from, to] = [&*fields[0], &*fields[1]];
-        let [class, bandwidth, latency, count] = [0, 1, 2, 3].map(value);
-        let values = Values { class, bandwidth, latency, count };
-        let from = listing.find_or_declare(from, line).map_err(wrong)?;
-        let to = listing.find_or_declare(to, line).map_err(wrong)?;
-        listing.link(from, to, &values).map_err(wrong)?;
+        let from = listing.find_or_declare(&fields[0], line).map_err(wrong)?;
+        let to = listing.find_or_declare(&fields[1], line).map_err(wrong)?;
+        listing.link(from, to, columns.map(value)).map_err(wrong)?;
     }
     Ok(listing)
 }
@@ -66,16 +61,16 @@ pub(super) fn read(text: &str) -> Result<Listing, Wrong> {
 /// The places of the optional columns in a header.
 fn columns(header: &[Cow<'_, str>]) -> Result<[Option<usize>; 4], String> {
     let named: Vec<&str> = header.iter().map(|name| &**name).collect();
-    let is_known = |name: &&str| COLUMNS.contains(name);
+    let is_known = |name: &&str| OF_LINKS.contains(name);
     let is_header = named.starts_with(&["from", "to"])
         && named[2..].iter().all(is_known)
         && (2..named.len()).all(|place| !named[..place].contains(&named[place]));
     if !is_header {
-        let columns = COLUMNS.join(", ");
+        let columns = OF_LINKS.join(", ");
         let given = named.join(",");
         return Err(format!("header `{given}`: it is from,to and any of {columns}"));
     }
-    Ok(COLUMNS.map(|column| named.iter().position(|name| *name == column)))
+    Ok(OF_LINKS.map(|column| named.iter().position(|name| *name == column)))
 }
 
 /// The values of a line, without the blanks around them. A value in double quotes may have commas,

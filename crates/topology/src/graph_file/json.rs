@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::attributes::OF_LINKS;
-use super::{Attributes, Listing, Values, Wrong};
+use super::{Attributes, Listing, Wrong};
 
 /// The attributes of a node or a link.
 type Item = Map<String, Value>;
@@ -64,17 +64,11 @@ pub(super) fn read(text: &str, attributes: &Attributes) -> Result<Listing, Wrong
         let (from, to) = (end("source").map_err(wrong)?, end("target").map_err(wrong)?);
         attributes.check("a link", link.keys(), &known).map_err(wrong)?;
         unused.see(&link, false);
-        let texts = OF_LINKS.map(|own| value(&link, own, attributes.name(own)));
-        let [class, bandwidth, latency, count] = texts;
-        let (class, bandwidth) = (class.map_err(wrong)?, bandwidth.map_err(wrong)?);
-        let (latency, count) = (latency.map_err(wrong)?, count.map_err(wrong)?);
-        let values = Values {
-            class: class.as_deref(),
-            bandwidth: bandwidth.as_deref(),
-            latency: latency.as_deref(),
-            count: count.as_deref(),
-        };
-        listing.link(from, to, &values).map_err(wrong)?;
+        let mut values = [const { None }; 4];
+        for (value, own) in values.iter_mut().zip(OF_LINKS) {
+            *value = self::value(&link, own, attributes.name(own)).map_err(wrong)?;
+        }
+        listing.link(from, to, values.each_ref().map(Option::as_deref)).map_err(wrong)?;
     }
     unused.check().map_err(|message| (0, message))?;
     Ok(listing)

@@ -29,14 +29,8 @@ struct Vertex {
     line: usize,
 }
 
-/// What is written of a link besides its ends.
-#[derive(Clone, Copy)]
-pub(crate) struct Values<'a> {
-    pub(crate) class: Option<&'a str>,
-    pub(crate) bandwidth: Option<&'a str>,
-    pub(crate) latency: Option<&'a str>,
-    pub(crate) count: Option<&'a str>,
-}
+/// What is written of a link besides its ends: class, bandwidth, latency and count.
+pub(crate) type Values<'a> = [Option<&'a str>; 4];
 
 impl Listing {
     pub(crate) fn new(both_ways: bool) -> Self {
@@ -80,8 +74,8 @@ impl Listing {
     }
 
     /// Adds the links of a row between two vertices.
-    pub(crate) fn link(&mut self, from: u32, to: u32, values: &Values<'_>) -> Result<(), String> {
-        let Values { class, bandwidth, latency, count } = *values;
+    pub(crate) fn link(&mut self, from: u32, to: u32, values: Values<'_>) -> Result<(), String> {
+        let [class, bandwidth, latency, count] = values;
         if from == to {
             let name = &self.vertices[from as usize].name;
             return Err(format!("a link from `{name}` to itself"));
