@@ -1,9 +1,14 @@
-//! Dragonflies (Kim, Dally, Scott and Abts 2008) with minimal routes.
+//! Dragonflies with minimal routes (Kim, Dally, Scott and Abts 2008), and those of a Cray XC (Faanes et al.
+//! 2012).
 //!
 //! P nodes on each router, A routers in each group, H global links on each router, and room for
 //! M = A H + 1 groups. The routers of a group are fully connected. The global ports of group g are
 //! numbered router by router, 0 to A H - 1. Port j joins group (g + j + 1) mod M, at its port
 //! A H - 1 - j, and is unused if that group is absent.
+//!
+//! On a Cray XC a group has chassis of blades. The routers of a chassis are fully connected, and so are
+//! those at the same place in all chassis of a group. A global link joins router j in chassis 0 of group i
+//! with router i in chassis 0 of group j.
 
 use std::sync::Arc;
 
@@ -14,19 +19,22 @@ use crate::{Graph, LinkKind, Topology, TopologyError};
 /// The classes of links: of nodes, within groups, between groups.
 const CLASSES: [&str; 3] = ["node", "local", "global"];
 
-/// Over one global link at most: to the router that has it, over it, and to the router of the
-/// destination.
+/// Over one global link at most: within the chassis and then across them to the router that has it, over
+/// it, and in the same way to the router of the destination.
 ///
-/// The ports of a router are ordered: its nodes, the other routers of its group, its global links.
+/// The ports of a router are ordered: its nodes, the other routers of its chassis, those of other chassis,
+/// its global links.
 #[derive(Debug)]
-struct Minimal {
+pub(crate) struct Dragonfly {
+    pub(crate) groups: u32,
+    /// Chassis of a group.
+    pub(crate) chassis: u32,
+    /// Routers of a chassis.
+    pub(crate) blades: u32,
     /// Nodes of a router.
-    nodes: u32,
-    /// Routers of a group.
-    routers: u32,
-    /// Global ports of a router.
-    global: u32,
-    groups: u32,
+    pub(crate) nodes: u32,
+    /// Global ports of a router, `None` for the wiring of a Cray XC.
+    pub(crate) global: Option<u32>,
 }
 
 impl Graph {
@@ -59,124 +67,163 @@ impl Graph {
             let rule = format!("{routers} routers of {global} global links join 1 to {most}");
             return refuse(format!("{groups} groups"), rule);
         }
-        let switches = groups * u128::from(routers);
-        let nodes_of_all = switches * u128::from(nodes);
-        check_size("dragonfly", nodes_of_all, 0)?;
-        let local = switches * u128::from(routers - 1);
-        let all = 2 * nodes_of_all + local + groups * (groups - 1);
-        check_size("dragonfly", nodes_of_all, all)?;
-
-        let fly = Minimal { nodes, routers, global, groups: groups as u32 };
-        let nodes = nodes_of_all as u32;
-        let mut links = ListedLinks::new((nodes_of_all + switches) as usize, all as usize);
-        let [node_kind, local_kind, global_kind] = [0, 1, 2].map(LinkKind::of_class);
-        for node in 0..nodes {
-            links.link(nodes + node / fly.nodes, node_kind);
-            links.next_vertex();
-        }
-        for group in 0..fly.groups {
-            for router in 0..routers {
-                let first = (group * routers + router) * fly.nodes;
-                for node in first..first + fly.nodes {
-                    links.link(node, node_kind);
-                }
-                for other in (0..routers).filter(|&other| other != router) {
-                    links.link(fly.vertex(group, other), local_kind);
-                }
-                let mut port = fly.first_port(router);
-                while port < fly.first_port(router + 1) {
-                    let other = fly.joined(group, port);
-                    if other < groups as u64 {
-                        let entry = (fly.room() - 2 - port) / u64::from(global);
-                        links.link(fly.vertex(other as u32, entry as u32), global_kind);
-                        port += 1;
-                    } else {
-                        // The next that joins group 0.
-                        port += fly.room() - other;
-                    }
-                }
-                links.next_vertex();
-            }
-        }
         let given = if groups == most { String::new() } else { format!(",{groups}") };
-        let form = format!("dragonfly:{},{routers},{global}{given}", fly.nodes);
-        let classes = CLASSES.map(str::to_owned).to_vec();
-        Ok(Self::new(form, nodes, classes, links.done(), fly))
+        let form = format!("dragonfly:{nodes},{routers},{global}{given}");
+        // Too many groups are refused with their nodes.
+        check_size("dragonfly", groups * u128::from(routers) * u128::from(nodes), 0)?;
+        let (groups, global) = (groups as u32, Some(global));
+        let fly = Dragonfly { groups, chassis: 1, blades: routers, nodes, global };
+        let [node, local, between] = [0, 1, 2].map(LinkKind::of_class);
+        fly.graph(form, CLASSES.map(str::to_owned).to_vec(), [node, local, local, between])
     }
 }
 
-impl Minimal {
+impl Dragonfly {
+    /// The graph; `kinds` are those of links to nodes, within a chassis, across chassis and between groups.
+    pub(crate) fn graph(
+        self,
+        form: String,
+        classes: Vec<String>,
+        kinds: [LinkKind; 4],
+    ) -> Result<Graph, TopologyError> {
+        let Self { groups, chassis, blades, nodes, .. } = self;
+        let [groups_of_all, of_chassis, of_blades] = [groups, chassis, blades].map(u128::from);
+        let routers = groups_of_all * of_chassis * of_blades;
+        let nodes_of_all = routers * u128::from(nodes);
+        check_size("dragonfly", nodes_of_all, 0)?;
+        let local = routers * (of_chassis - 1 + of_blades - 1);
+        let links = 2 * nodes_of_all + local + groups_of_all * (groups_of_all - 1);
+        check_size("dragonfly", nodes_of_all, links)?;
+
+        let [to_node, within, across, between] = kinds;
+        let mut listed = ListedLinks::new((nodes_of_all + routers) as usize, links as usize);
+        for node in 0..self.all_nodes() {
+            listed.link(self.all_nodes() + node / nodes, to_node);
+            listed.next_vertex();
+        }
+        for router in 0..routers as u32 {
+            let (group, own_chassis, own_blade) = self.place(router);
+            for node in router * nodes..(router + 1) * nodes {
+                listed.link(node, to_node);
+            }
+            for blade in (0..blades).filter(|&blade| blade != own_blade) {
+                listed.link(self.vertex(group, own_chassis * blades + blade), within);
+            }
+            for other in (0..chassis).filter(|&other| other != own_chassis) {
+                listed.link(self.vertex(group, other * blades + own_blade), across);
+            }
+            self.global_links(group, router % self.routers(), |other, entry| {
+                listed.link(self.vertex(other, entry), between);
+            });
+            listed.next_vertex();
+        }
+        Ok(Graph::new(form, self.all_nodes(), classes, listed.done(), self))
+    }
+
     fn all_nodes(&self) -> u32 {
-        self.groups * self.routers * self.nodes
+        self.groups * self.routers() * self.nodes
     }
 
-    /// The vertex of a router.
+    /// Routers of a group.
+    fn routers(&self) -> u32 {
+        self.chassis * self.blades
+    }
+
+    /// The vertex of a router of a group.
     fn vertex(&self, group: u32, router: u32) -> u32 {
-        self.all_nodes() + group * self.routers + router
+        self.all_nodes() + group * self.routers() + router
     }
 
-    /// The group and router, within it, of a number of all routers.
-    fn place(&self, router: u32) -> (u32, u32) {
-        (router / self.routers, router % self.routers)
+    /// The group, chassis and blade of a number of all routers.
+    fn place(&self, router: u32) -> (u32, u32, u32) {
+        let chassis = router / self.blades;
+        (chassis / self.chassis, chassis % self.chassis, router % self.blades)
     }
 
-    /// Room for groups.
-    fn room(&self) -> u64 {
-        u64::from(self.routers) * u64::from(self.global) + 1
+    /// Calls `each` with the groups that the global links of a router lead to, and the routers there, in the
+    /// order of its ports.
+    fn global_links(&self, group: u32, router: u32, mut each: impl FnMut(u32, u32)) {
+        let Some(global) = self.global else {
+            if router < self.blades.min(self.groups) && router != group {
+                each(router, group);
+            }
+            return;
+        };
+        let room = self.room(global);
+        let mut port = first_port(router, global);
+        while port < first_port(router + 1, global) {
+            let other = (u64::from(group) + port + 1) % room;
+            if other < u64::from(self.groups) {
+                each(other as u32, ((room - 2 - port) / u64::from(global)) as u32);
+                port += 1;
+            } else {
+                // The next that joins group 0.
+                port += room - other;
+            }
+        }
     }
 
-    /// The first global port of a router.
-    fn first_port(&self, router: u32) -> u64 {
-        u64::from(router) * u64::from(self.global)
-    }
-
-    /// The group, perhaps absent, that a global port of a group joins.
-    fn joined(&self, group: u32, port: u64) -> u64 {
-        (u64::from(group) + port + 1) % self.room()
-    }
-
-    /// The used global ports of a router before one of them.
-    fn used_before(&self, group: u32, router: u32, port: u64) -> u32 {
-        // Ports join consecutive groups, around the room.
+    /// The router with the global link to another group, and its place among those of this router.
+    fn exit(&self, group: u32, other: u32) -> (u32, u32) {
+        let Some(global) = self.global else { return (other, 0) };
+        let room = self.room(global);
+        let port = (u64::from(other) + room - u64::from(group)) % room - 1;
+        let router = (port / u64::from(global)) as u32;
+        // Ports join consecutive groups, around the room; those before are used if their groups are present.
         let present = |groups: u64| {
-            let (turns, rest) = (groups / self.room(), groups % self.room());
+            let (turns, rest) = (groups / room, groups % room);
             turns * u64::from(self.groups) + rest.min(self.groups.into())
         };
         let joins = |port: u64| u64::from(group) + port + 1;
-        (present(joins(port)) - present(joins(self.first_port(router)))) as u32
+        let used = present(joins(port)) - present(joins(first_port(router, global)));
+        (router, used as u32)
+    }
+
+    /// Room for groups.
+    fn room(&self, global: u32) -> u64 {
+        u64::from(self.routers()) * u64::from(global) + 1
     }
 }
 
-impl Routes for Minimal {
+/// The first global port of a router.
+fn first_port(router: u32, global: u32) -> u64 {
+    u64::from(router) * u64::from(global)
+}
+
+impl Routes for Dragonfly {
     fn next(&self, _: &Links, at: u32, _: u32, to: u32) -> usize {
         let Some(router) = at.checked_sub(self.all_nodes()) else { return 0 };
-        let ((group, router), (its_group, its_router)) =
-            (self.place(router), self.place(to / self.nodes));
-        // The router to reach within this group, and the global port there.
-        let (exit, port) = if group == its_group {
-            (its_router, None)
+        let (group, chassis, blade) = self.place(router);
+        let (its_group, its_chassis, its_blade) = self.place(to / self.nodes);
+        // The router to reach within this group, and the port there.
+        let local = self.nodes + self.blades - 1;
+        let (to_chassis, to_blade, last) = if group == its_group {
+            (its_chassis, its_blade, to % self.nodes)
         } else {
-            let up = u64::from(its_group) + self.room() - u64::from(group);
-            let port = up % self.room() - 1;
-            ((port / u64::from(self.global)) as u32, Some(port))
+            let (exit, place) = self.exit(group, its_group);
+            (exit / self.blades, exit % self.blades, local + self.chassis - 1 + place)
         };
-        let port = match port {
-            _ if exit != router => self.nodes + exit - u32::from(exit > router),
-            Some(port) => self.nodes + self.routers - 1 + self.used_before(group, router, port),
-            None => to % self.nodes,
+        let other = |to: u32, own: u32| to - u32::from(to > own);
+        let port = match () {
+            () if blade != to_blade => self.nodes + other(to_blade, blade),
+            () if chassis != to_chassis => local + other(to_chassis, chassis),
+            () => last,
         };
         port as usize
     }
 
     fn diameter(&self) -> u32 {
-        let local = u32::from(self.routers > 1);
-        let between_routers = if self.groups > 1 { 2 * local + 1 } else { local };
+        let within = u32::from(self.blades > 1) + u32::from(self.chassis > 1);
+        let between_routers = if self.groups > 1 { 2 * within + 1 } else { within };
         if self.all_nodes() > 1 { 2 + between_routers } else { 0 }
     }
 
     fn vertex_name(&self, vertex: u32) -> Option<String> {
-        let (group, router) = self.place(vertex.checked_sub(self.all_nodes())?);
-        Some(format!("group {group} router {router}"))
+        let (group, chassis, blade) = self.place(vertex.checked_sub(self.all_nodes())?);
+        Some(match self.global {
+            Some(_) => format!("group {group} router {blade}"),
+            None => format!("group {group} chassis {chassis} blade {blade}"),
+        })
     }
 }
 

@@ -5,16 +5,16 @@
 //! direction of a SimGrid route depends on the position; ours is +. Other platforms are refused:
 //! the routes of their zones list links, whose ends are not given.
 
-mod dragonfly;
-
 use std::sync::Arc;
 
 use super::shown;
 use super::xml::{Element, elements};
+use crate::dragonfly::Dragonfly;
 use crate::fat_tree::FatTree;
 use crate::spec::{SpecError, number};
 use crate::{
-    Barrier, Graph, Grid, Injection, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Timing, Topology,
+    Barrier, Capacity, Graph, Grid, Injection, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Timing,
+    Topology,
 };
 
 pub(super) fn knows(text: &str, first: &str) -> bool {
@@ -53,7 +53,7 @@ fn read_cluster(name: &str, cluster: &Element) -> Result<Machine, String> {
     let network: Arc<dyn Topology> = match cluster.get("topology").unwrap_or("FLAT") {
         "TORUS" => Arc::new(torus(parameters()?)?),
         "FAT_TREE" => Arc::new(fat_tree(parameters()?)?),
-        "DRAGONFLY" => Arc::new(dragonfly::dragonfly(parameters()?)?),
+        "DRAGONFLY" => Arc::new(dragonfly(parameters()?)?),
         other => return Err(format!("topology {other} is not supported: use {KINDS}")),
     };
     match cluster.get("sharing_policy").unwrap_or("SPLITDUPLEX") {
@@ -106,6 +106,26 @@ fn fat_tree(parameters: &str) -> Result<Graph, String> {
     let tree = FatTree { down, up, cables, first: Vec::new() };
     let classes = vec!["link".to_owned()];
     Ok(tree.graph("network".to_owned(), classes, |_| LinkKind::of_class(0))?)
+}
+
+/// Groups and their links, chassis of a group and theirs, blades of a chassis and theirs, nodes of a blade.
+fn dragonfly(parameters: &str) -> Result<Graph, String> {
+    let numbers = lists(parameters, [2, 2, 2, 1])?.concat();
+    let [groups, blue, chassis, black, blades, green, nodes] = numbers[..] else {
+        unreachable!("bug: other lists")
+    };
+    if groups > 1 && groups > blades {
+        return Err(format!(
+            "{groups} groups of {blades} blades a chassis: router j of a chassis leads to group j, so \
+             there are at least as many blades as groups"
+        ));
+    }
+    let kinds = [1, green, black, blue].map(|times| {
+        let capacity = Capacity::Relative { times, over: 1 };
+        LinkKind { capacity, ..LinkKind::of_class(0) }
+    });
+    let fly = Dragonfly { groups, chassis, blades, nodes, global: None };
+    Ok(fly.graph("network".to_owned(), vec!["link".to_owned()], kinds)?)
 }
 
 /// The lists of `4,2;3,1;2,1;2`, each of a given length unless that is 0.
