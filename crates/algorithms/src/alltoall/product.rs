@@ -23,13 +23,13 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
-    Axis, Block, Collective, Parameters, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
+    Axis, Block, Parameters, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
 };
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Topology};
 
 use crate::error::check_sides;
 use crate::layout::axes::push_axes;
-use crate::layout::held::{Runs, held};
+use crate::layout::inner::Inner;
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 /// The parameter that names the exchange along lines.
@@ -63,10 +63,7 @@ pub(crate) struct ProductExchange;
 struct Factor {
     dimensions: Range<usize>,
     grid: Grid,
-    schedule: Schedule,
-    classes: RankClasses,
-    /// By class, the slots that hold a block before and after the exchange.
-    held: Vec<[Runs; 2]>,
+    exchange: Inner,
     /// The first of its steps.
     first: u32,
     /// Slots from one slot of the exchange to the next.
@@ -99,8 +96,7 @@ fn one_after_other(before: Claims, own: Claims) -> Claims {
 impl Factor {
     /// `None` if the exchange has too many layouts to look at.
     fn new(dimensions: Range<usize>, grid: Grid, schedule: Schedule) -> Option<Self> {
-        let (classes, held) = (schedule.rule().classes(), held(&schedule, Collective::AllToAll)?);
-        Some(Self { dimensions, grid, schedule, classes, held, first: 0, stride: 1 })
+        Some(Self { dimensions, grid, exchange: Inner::new(schedule)?, first: 0, stride: 1 })
     }
 
     /// Whether two shortest routes of a line may be along one side.
@@ -115,11 +111,11 @@ impl Product {
         let (mut steps, mut slots) = (0u32, 1u64);
         for factor in &mut factors {
             factor.first = steps;
-            steps = steps.checked_add(factor.schedule.rule().steps())?;
+            steps = steps.checked_add(factor.exchange.rule().steps())?;
         }
         for factor in factors.iter_mut().rev() {
             factor.stride = slots;
-            slots = slots.checked_mul(factor.schedule.rule().slots())?;
+            slots = slots.checked_mul(factor.exchange.rule().slots())?;
         }
         (slots <= MOST_SLOTS).then_some(Self { grid: grid.clone(), factors, steps, slots })
     }
@@ -161,9 +157,8 @@ impl Product {
         if next.stride == factor.stride {
             return self.push((factor, slot), rank, left, base + slot * next.stride, axes, out);
         }
-        let class = next.classes.class_of(self.place(next, rank)) as usize;
         let done = next.stride > factor.stride;
-        for &(first, count) in &next.held[class][usize::from(done)] {
+        for &(first, count) in next.exchange.held(self.place(next, rank), done) {
             axes.push(Axis { count, stride: next.stride as i64 });
             self.push((factor, slot), rank, left, base + first * next.stride, axes, out);
             axes.pop();
@@ -178,7 +173,7 @@ impl Product {
     ) -> Option<Rank> {
         let mut end = 0;
         for factor in &self.factors {
-            let digit = slot / factor.stride % factor.schedule.rule().slots();
+            let digit = slot / factor.stride % factor.exchange.rule().slots();
             end += inner(factor, digit)?.0 * self.stride(factor);
         }
         Some(Rank(end))
@@ -194,7 +189,7 @@ impl Rule for Product {
         let last = self.factors.partition_point(|factor| factor.first <= step);
         let factor = &self.factors[last - 1];
         let (place, stride) = (self.place(factor, rank), self.stride(factor));
-        factor.schedule.rule().step(place, step - factor.first, out);
+        factor.exchange.rule().step(place, step - factor.first, out);
         for copy in &mut out.copies {
             copy.from = self.slots_of(factor, rank, &copy.from);
             copy.to = self.slots_of(factor, rank, &copy.to);
@@ -224,14 +219,14 @@ impl Rule for Product {
 
     fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let to = self.end(slot, |factor, slot| {
-            Some(factor.schedule.rule().initial_block(self.place(factor, rank), slot)?.to)
+            Some(factor.exchange.rule().initial_block(self.place(factor, rank), slot)?.to)
         });
         Some(Block { from: rank, to: to? })
     }
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let from = self.end(slot, |factor, slot| {
-            Some(factor.schedule.rule().final_block(self.place(factor, rank), slot)?.from)
+            Some(factor.exchange.rule().final_block(self.place(factor, rank), slot)?.from)
         });
         Some(Block { from: from?, to: rank })
     }
@@ -240,7 +235,7 @@ impl Rule for Product {
         let sides = self.grid.sides();
         let mut periods: Coordinates = sides.iter().map(|_| 1).collect();
         for factor in &self.factors {
-            let Factor { dimensions, grid, classes, .. } = factor;
+            let Factor { dimensions, grid, exchange: Inner { classes, .. }, .. } = factor;
             let (own, sides) = (&mut periods[dimensions.clone()], &sides[dimensions.clone()]);
             // Routes that a line with ties would choose are the same at all ranks only without ends.
             let are_equal = !factor.has_ties() || grid.wrap().iter().all(|&wraps| wraps);

@@ -11,13 +11,13 @@ use topocoll_topology::{Coordinates, MixedRadix, Rank};
 
 use super::{BETWEEN, InterNode};
 use crate::NotApplicable;
-use crate::layout::held::{Runs, held};
+use crate::layout::inner::Inner;
 use crate::layout::tree::digits;
 
 pub(super) struct Hierarchical {
     operation: Collective,
     block_bytes: u64,
-    between: Schedule,
+    between: Inner,
     /// Slots of the exchange between nodes.
     inner_slots: u64,
     nodes: u32,
@@ -27,9 +27,6 @@ pub(super) struct Hierarchical {
     lanes: u32,
     /// Lanes of a turn.
     at_once: u32,
-    /// By class of nodes, the slots that hold a block before and after the exchange between nodes.
-    held: Vec<[Runs; 2]>,
-    node_classes: RankClasses,
     cuts: Vec<u64>,
     /// Steps before, in each turn of, and after the exchange between nodes.
     gather: u32,
@@ -67,17 +64,17 @@ impl Hierarchical {
             Collective::AllToAll if lanes == 1 => digits(base, size),
             Collective::AllToAll => (size - 1).div_ceil(ports),
         };
+        let between = Inner::new(between).ok_or_else(|| {
+            let rule = "of few enough classes of nodes to look at their layouts";
+            of.values.refused(BETWEEN.name, rule)
+        })?;
         let (rule, turns) = (between.rule(), lanes.div_ceil(at_once));
-        let (inner_slots, turn, node_classes) = (rule.slots(), rule.steps(), rule.classes());
+        let (inner_slots, turn) = (rule.slots(), rule.steps());
         let steps = u64::from(within) + u64::from(turns) * u64::from(turn) + u64::from(deal);
         if steps > u32::MAX.into() {
             let rule = "an exchange that takes at most 2^32 - 1 steps in all turns";
             return Err(of.values.refused(BETWEEN.name, rule));
         }
-        let held = held(&between, problem.operation).ok_or_else(|| {
-            let rule = "of few enough classes of nodes to look at their layouts";
-            of.values.refused(BETWEEN.name, rule)
-        })?;
         let block_bytes = problem.block_bytes;
         let mut cuts: Vec<u64> = rule.cuts().iter().map(|cut| cut % block_bytes).collect();
         cuts.sort_unstable();
@@ -92,8 +89,6 @@ impl Hierarchical {
             ports,
             lanes,
             at_once,
-            held,
-            node_classes,
             cuts,
             gather: within,
             turn,
@@ -160,8 +155,7 @@ impl Hierarchical {
 
     /// The slots of the exchange between nodes that hold a block before it, or after it.
     fn held(&self, node: u32, after: bool) -> impl Iterator<Item = Strided> {
-        let class = self.node_classes.class_of(Rank(node));
-        let runs = &self.held[class as usize][usize::from(after)];
+        let runs = self.between.held(Rank(node), after);
         runs.iter().map(|&(first, count)| Strided::contiguous(first, count))
     }
 
@@ -368,7 +362,7 @@ impl Rule for Hierarchical {
 
     /// Nodes are equivalent as in the exchange between them, and ranks of equal numbers on them.
     fn classes(&self) -> RankClasses {
-        let (radix, periods) = (self.node_classes.radix(), self.node_classes.periods());
+        let (radix, periods) = (self.between.classes.radix(), self.between.classes.periods());
         let ranks = self.nodes * self.size;
         if radix.shifts().iter().any(|&shift| shift > 0) {
             return RankClasses::distinct(ranks);

@@ -33,14 +33,14 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
-    Axis, Block, Collective, Parameters, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
+    Axis, Block, Collective, Parameters, RankClasses, Rule, Slot, SlotSet, Step,
 };
 use topocoll_topology::{Grid, Rank, Route, Topology};
 
 use self::line::{Digits, Line};
 use crate::error::check_sides;
 use crate::layout::axes::push_axes;
-use crate::layout::held::{Runs, held};
+use crate::layout::inner::Inner;
 use crate::{Claims, NotApplicable, Parameter, Request, Solution, Values};
 
 /// The parameter that names the exchange inside windows.
@@ -72,10 +72,7 @@ struct Windows {
     rounds: u32,
     /// A window, and the exchange inside.
     inner: Grid,
-    inside: Schedule,
-    inside_classes: RankClasses,
-    /// By class, the slots that hold a block before and after that exchange.
-    held: Vec<[Runs; 2]>,
+    inside: Inner,
 }
 
 /// A part of the blocks that move along a dimension.
@@ -139,7 +136,6 @@ impl Windows {
             // Blocks that will not move along the other dimension have the rooms swapped.
             false => [(0..own, false), (own..own + 1, true), (own + 1..windows, false)].into(),
         };
-        let class = self.inside_classes.class_of(self.place(rank)) as usize;
         for (others, swapped) in parts.into_iter().filter(|(others, _)| !others.is_empty()) {
             let room = u64::from(digits.arrived != swapped) * self.room();
             let ranges = if u == 0 {
@@ -150,7 +146,7 @@ impl Windows {
             let columns = u64::from(self.lines[1].windows);
             let strides = [columns * self.inner_slots(), self.inner_slots()];
             let base: u64 = (0..2).map(|u| u64::from(ranges[u].start) * strides[u]).sum();
-            for &(first, count) in &self.held[class][0] {
+            for &(first, count) in self.inside.held(self.place(rank), false) {
                 let along =
                     |u: usize| Axis { count: ranges[u].len() as u64, stride: strides[u] as i64 };
                 let axes = [along(0), along(1), Axis { count, stride: 1 }];
@@ -355,27 +351,14 @@ pub(super) fn solve(
     if !inside.schedule.rule().cuts().is_empty() {
         return Err(refused("an exchange of whole blocks"));
     }
-    let inside_classes = inside.schedule.rule().classes();
-    let held = held(&inside.schedule, Collective::AllToAll);
-    let held = held.expect("bug: a window of many slots");
     let rounds = lines.iter().map(|line| line.steps).max().unwrap_or(0);
-    let grid = grid.clone();
-    let (schedule, claims) = (inside.schedule.clone(), inside.claims);
-    let rule = Windows {
-        grid,
-        long,
-        window,
-        lines,
-        rounds,
-        inner,
-        inside: schedule,
-        inside_classes,
-        held,
-    };
+    let (grid, schedule) = (grid.clone(), inside.schedule.clone());
+    let exchange = Inner::new(schedule).expect("bug: a window of many slots");
+    let rule = Windows { grid, long, window, lines, rounds, inner, inside: exchange };
     if rule.slots() > MOST_SLOTS {
         return Err(refused("an exchange of at most 2^40 slots in all"));
     }
-    let claims = rule.claims(request, claims);
+    let claims = rule.claims(request, inside.claims);
     let solution = Solution::new(request, values, rule, claims).without("residual");
     Ok(solution.with("classes", u64::from(classes)).with_named(&INSIDE, &inside))
 }
