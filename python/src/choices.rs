@@ -7,9 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use topocoll::contention::Sync;
 use topocoll::{
-    Algorithm, BestBounds, Budget, COMMON, Catalogue, Choice, Collective, Demand, Error, Exchange,
-    Fastest, GivenSchedule, Origin, Parameters, Problem, Rejected, Selection, Sweep,
-    check_demand_work,
+    Algorithm, BestBounds, Budget, Catalogue, Choice, Collective, Demand, Error, Exchange, Fastest,
+    GivenSchedule, Origin, Parameters, Problem, Rejected, Selection, Sweep, check_demand_work,
 };
 use topocoll_report::names::{Names, Row, SHOWN};
 use topocoll_report::number::named;
@@ -116,6 +115,8 @@ impl Request {
             check_demand_work(&self.problem).map_err(|e| refused(format!("demand: {e}")))?;
         }
         let request = self.clone();
+        // Schedules by name are of the ranking without barriers and own algorithms.
+        let resolves = !barrier && request.own.is_empty();
         let found = watched(py, tick, move |watch| {
             watch.progress(|progress| {
                 let mut budget = Budget::default();
@@ -123,7 +124,7 @@ impl Request {
                 request.exchange(budget, |exchange| exchange.clone().sync(sync).select())
             })
         })?;
-        selection(py, &found)
+        selection(py, &found, resolves)
     }
 
     /// Predicted times over ascending block sizes, of all algorithms or those named.
@@ -162,13 +163,18 @@ impl Request {
     }
 }
 
-fn selection<'py>(py: Python<'py>, found: &Selection) -> PyResult<Bound<'py, PyDict>> {
+fn selection<'py>(
+    py: Python<'py>,
+    found: &Selection,
+    resolves: bool,
+) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     // The names of the program's text.
     let catalogue = Catalogue::standard();
     let timed = found.choices.iter().map(|choice| (choice, choice.ranked_seconds()));
     let rows = Row::all(timed).into_iter().take(SHOWN).collect::<Vec<_>>();
     let names = Names::of_rows(&catalogue, found, &rows, []);
+    let names = if resolves { names.resolved_by(found) } else { names };
     let choices = found.choices.iter().map(|choice| entry(py, choice, names.of(choice)));
     out.set_item("choices", choices.collect::<PyResult<Vec<_>>>()?)?;
     out.set_item("undecided", found.undecided().len())?;
@@ -253,7 +259,7 @@ fn lines<'py>(py: Python<'py>, found: Sweep) -> PyResult<Bound<'py, PyDict>> {
 pub(crate) fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let each = |algorithm: &dyn Algorithm| {
         let (info, out, parameters) = (algorithm.info(), PyDict::new(py), PyDict::new(py));
-        for parameter in COMMON.iter().chain(info.parameters) {
+        for parameter in info.parameters {
             parameters.set_item(parameter.name, parameter.to_string())?;
         }
         out.set_item("name", &info.name)?;

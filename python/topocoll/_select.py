@@ -53,7 +53,7 @@ class Choice:
         ``exactly``, or ``at_least`` for a lower bound of the time.
     named : str
         The algorithm and the parameters that matter, as the program writes them: without defaults, and of a selection
-        without values that the choices shown share.
+        without values that the choices shown share. ``24 steps`` where ``steps=24`` gives this choice.
     """
 
     algorithm: str
@@ -277,7 +277,8 @@ def select(
 def algorithms() -> list[dict[str, Any]]:
     """Return the algorithms, as ``topocoll algorithms --json`` lists them.
 
-    Each has ``name``, ``operation``, ``summary``, ``source``, and the values of its ``parameters``.
+    Each has ``name``, ``operation``, ``summary``, ``source``, and the values of its ``parameters``. All take ``steps``
+    too, the most steps of a schedule, and ``ports``.
     ``pandas.DataFrame(tc.algorithms())`` is a table.
     """
     return _core.algorithms()
