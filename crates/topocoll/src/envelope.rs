@@ -9,7 +9,7 @@ pub(crate) type Seconds = (f64, f64);
 
 /// A time from a least block size on.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Line {
+pub(crate) struct TimeLine {
     pub(crate) seconds: Seconds,
     /// The least block size, in bytes.
     pub(crate) least: u64,
@@ -36,7 +36,7 @@ const ROUNDED: f64 = 1e-9;
 
 /// The lower envelope of lines, ascending in the block size. Of equally low lines the flattest, which stays
 /// the lowest, and then the first.
-pub(crate) fn envelope(lines: &[Line]) -> Vec<Lowest> {
+pub(crate) fn envelope(lines: &[TimeLine]) -> Vec<Lowest> {
     let at = |i: usize, bytes: u64| at(lines[i].seconds, bytes);
     let lower = |a: &usize, b: &usize, bytes: u64| {
         let flatter = lines[*a].seconds.1.total_cmp(&lines[*b].seconds.1);
@@ -97,7 +97,7 @@ pub(crate) fn bends(envelope: &[Lowest]) -> Vec<u64> {
 }
 
 /// The time of an envelope at a block size.
-pub(crate) fn time(lines: &[Line], envelope: &[Lowest], bytes: u64) -> f64 {
+pub(crate) fn time(lines: &[TimeLine], envelope: &[Lowest], bytes: u64) -> f64 {
     let place = envelope.partition_point(|one| one.from <= bytes);
     let Some(one) = place.checked_sub(1).map(|place| envelope[place]) else { return f64::INFINITY };
     at(lines[one.line].seconds, bytes)
@@ -107,7 +107,7 @@ pub(crate) fn time(lines: &[Line], envelope: &[Lowest], bytes: u64) -> f64 {
 /// below.
 pub(crate) fn promise(
     floor: Seconds,
-    lines: &[Line],
+    lines: &[TimeLine],
     envelope: &[Lowest],
     sizes: &[u64],
 ) -> Option<f64> {
@@ -118,7 +118,11 @@ pub(crate) fn promise(
 }
 
 /// Leaves out the block sizes at which a floor is below the envelope.
-pub(crate) fn without_open(lines: &[Line], envelope: &[Lowest], floors: &[Seconds]) -> Vec<Lowest> {
+pub(crate) fn without_open(
+    lines: &[TimeLine],
+    envelope: &[Lowest],
+    floors: &[Seconds],
+) -> Vec<Lowest> {
     let sizes = bends(envelope);
     let mut open: Vec<Range<u64>> = Vec::new();
     for &floor in floors {
@@ -177,8 +181,8 @@ mod tests {
 
     use super::*;
 
-    fn lines(most: usize) -> impl Strategy<Value = Vec<Line>> {
-        let line = (0..200u32, 0..20u32, 1..80u64).prop_map(|(fixed, slope, least)| Line {
+    fn lines(most: usize) -> impl Strategy<Value = Vec<TimeLine>> {
+        let line = (0..200u32, 0..20u32, 1..80u64).prop_map(|(fixed, slope, least)| TimeLine {
             seconds: (fixed.into(), slope.into()),
             least: if least > 40 { 1 } else { least },
         });
@@ -198,7 +202,7 @@ mod tests {
 
         #[test]
         fn sizes_with_a_floor_below_are_left_out(lines in lines(6), floors in lines(4)) {
-            let lines: Vec<Line> = lines.into_iter().map(|line| Line { least: 1, ..line }).collect();
+            let lines: Vec<TimeLine> = lines.into_iter().map(|line| TimeLine { least: 1, ..line }).collect();
             let floors: Vec<Seconds> = floors.into_iter().map(|floor| floor.seconds).collect();
             let whole = envelope(&lines);
             let found = without_open(&lines, &whole, &floors);

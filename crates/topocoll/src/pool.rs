@@ -25,7 +25,7 @@ use topocoll_topology::parallel;
 use candidate::{Candidate, Solved};
 use search::Searches;
 
-use crate::envelope::{Line, Lowest, bends, envelope, promise, without_open};
+use crate::envelope::{Lowest, TimeLine, bends, envelope, promise, without_open};
 use crate::price::{Price, Priced, Pricing};
 use crate::{Choice, Exchange, PartlyPriced, Rejected, Unsearched};
 
@@ -163,12 +163,12 @@ impl<'x> Pool<'x> {
     }
 
     /// The lines of exact prices, each with the place of its candidate.
-    fn lines(&self) -> (Vec<Line>, Vec<usize>) {
+    fn lines(&self) -> (Vec<TimeLine>, Vec<usize>) {
         let exact = |(place, candidate): (usize, &Candidate)| {
             let seconds = candidate.price.line(self.reference());
             let least = candidate.least.unwrap_or(1);
             let exact = candidate.price.priced == Priced::Exactly;
-            exact.then_some((Line { seconds, least }, place))
+            exact.then_some((TimeLine { seconds, least }, place))
         };
         self.candidates.iter().enumerate().filter_map(exact).unzip()
     }
@@ -420,7 +420,7 @@ impl<'x> Pool<'x> {
     }
 
     /// The lines of exact prices, with the place of the algorithm and the setting.
-    pub(crate) fn exact(&self) -> impl Iterator<Item = (Line, usize, &Parameters)> {
+    pub(crate) fn exact(&self) -> impl Iterator<Item = (TimeLine, usize, &Parameters)> {
         let (lines, places) = self.lines();
         lines.into_iter().zip(places).map(|(line, place)| {
             let Candidate { asked, parameters, .. } = &self.candidates[place];

@@ -3,7 +3,7 @@
 use topocoll_analysis::BestBounds;
 use topocoll_schedule::Parameters;
 
-use crate::envelope::{self, Lowest, between, envelope};
+use crate::envelope::{Lowest, TimeLine, between, envelope};
 use crate::exchange::refused;
 use crate::pool::{Pool, best_time};
 use crate::price::least;
@@ -65,7 +65,7 @@ pub struct Sweep {
     /// are priced at every size, and their crossovers are exact to the bytes of a part.
     pub split: Vec<String>,
     /// All settings with exact prices.
-    exact: Vec<(envelope::Line, String, Parameters)>,
+    exact: Vec<(TimeLine, String, Parameters)>,
 }
 
 impl Exchange<'_> {
@@ -170,7 +170,7 @@ impl Sweep {
         let largest = self.block_sizes[self.block_sizes.len() - 1];
         let others = lines.iter().filter_map(|line| {
             let choice = line.points.last()?;
-            let line = envelope::Line { seconds: choice.price.line(largest), least: 1 };
+            let line = TimeLine { seconds: choice.price.line(largest), least: 1 };
             Some((line, &choice.algorithm, &choice.parameters, true))
         });
         let exact =

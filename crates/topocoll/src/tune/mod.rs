@@ -12,7 +12,7 @@ use topocoll_analysis::{Time, check_counting_work, count_steps};
 use topocoll_schedule::{Collective, Parameters, Problem, Setting};
 use topocoll_topology::{Machine, Ports, Rank, Shape, Subset};
 
-use crate::envelope::{Line, envelope};
+use crate::envelope::{TimeLine, envelope};
 use crate::{Budget, Choice, Error, Exchange, Price, Priced};
 
 /// An MPI library that reads a tuning file.
@@ -281,7 +281,7 @@ fn modelled(
     }
     let lines: Vec<_> = choices
         .iter()
-        .map(|choice| Line { seconds: choice.price.line(PRICED), least: 1 })
+        .map(|choice| TimeLine { seconds: choice.price.line(PRICED), least: 1 })
         .collect();
     let turns = envelope(&lines).into_iter();
     Ok(turns.map(|lowest| Turn { block_bytes: lowest.from, own: own[lowest.line] }).collect())
