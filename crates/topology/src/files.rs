@@ -1,5 +1,6 @@
 //! Machine files of several kinds. Each kind is a module here and a line of `FILES`.
 
+mod hostlist;
 mod hosts;
 mod hwloc;
 mod simgrid;

@@ -14,6 +14,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::hostlist::expand;
 use super::{MAX_NODES, cluster, lines, shown, wrong};
 use crate::spec::{Reading, SpecError, Taper, number};
 use crate::{Capacity, LinkKind, ListedGraph, Machine};
@@ -64,16 +65,13 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
         }
         let before = hosts.len();
         if let Some(nodes) = nodes {
-            expand(nodes, MAX_NODES - before, &mut |host| {
-                hosts.push(host.clone());
-                match seen.insert(host) {
-                    true => Ok(()),
-                    false => {
-                        Err("a node is listed twice: each node is under one switch".to_owned())
-                    }
+            for host in expand(nodes, MAX_NODES - before).map_err(refuse)? {
+                if !seen.insert(host.clone()) {
+                    let rule = "each node is under one switch";
+                    return Err(refuse(format!("a node is listed twice: {rule}")));
                 }
-            })
-            .map_err(refuse)?;
+                hosts.push(host);
+            }
         }
         if nodes.is_some() || above.is_some() {
             let (name, hosts) = (named.unwrap_or_default(), before..hosts.len());
@@ -122,20 +120,19 @@ fn tree(
     let mut below = Vec::new();
     let mut above = vec![Vec::new(); switches.len()];
     for (number, switch) in switches.iter().enumerate() {
+        let refuse = |message| refuse(switch, message);
         let mut children = Vec::new();
-        let mut add = |name: String| {
+        let names = switch.switches.map(|list| expand(list, switches.len()));
+        for name in names.transpose().map_err(refuse)?.unwrap_or_default() {
             let Some(&child) = numbers.get(&*name) else {
-                return Err(format!("{} is not a switch of this file", shown(&name)));
+                return Err(refuse(format!("{} is not a switch of this file", shown(&name))));
             };
             if children.contains(&child) {
-                return Err(format!("{} is listed twice", shown(&name)));
+                return Err(refuse(format!("{} is listed twice", shown(&name))));
             }
             children.push(child);
             above[child].push(number);
-            Ok(())
-        };
-        let listed = switch.switches.map_or(Ok(()), |list| expand(list, switches.len(), &mut add));
-        listed.map_err(|message| refuse(switch, message))?;
+        }
         below.push(children);
     }
     // A switch is on the level above all switches below it.
@@ -197,80 +194,6 @@ fn tree(
         classes: (0..=top).map(|level| format!("level {level}")).collect(),
         links,
     })
-}
-
-/// The hosts of a list such as `login,dev[0-5,08-11]x[0-1]`, at most `most`.
-fn expand(
-    list: &str,
-    most: usize,
-    each: &mut impl FnMut(String) -> Result<(), String>,
-) -> Result<(), String> {
-    let mut left = most;
-    let mut rest = list;
-    loop {
-        let mut depth = 0;
-        let end = rest.find(|c| {
-            depth += i32::from(c == '[') - i32::from(c == ']');
-            c == ',' && depth == 0
-        });
-        let (item, after) = rest.split_at(end.unwrap_or(rest.len()));
-        let hosts = hosts(item, left)?;
-        left -= hosts.len();
-        hosts.into_iter().try_for_each(&mut *each)?;
-        match after.strip_prefix(',') {
-            Some(after) => rest = after,
-            None => return Ok(()),
-        }
-    }
-}
-
-/// The most characters of a host name, as in `HOST_NAME_MAX`.
-const LONGEST: usize = 64;
-
-/// The hosts of one item.
-fn hosts(item: &str, most: usize) -> Result<Vec<String>, String> {
-    let bad = || format!("`{}` is not a host list such as dev[0-5],login", shown(item));
-    let too_many = || format!("more than {MAX_NODES} nodes");
-    let mut hosts = vec![String::new()];
-    let (mut rest, mut length) = (item, 0);
-    if item.is_empty() {
-        return Err(bad());
-    }
-    while let Some((before, after)) = rest.split_once('[') {
-        let (ranges, after) = after.split_once(']').ok_or_else(bad)?;
-        let mut numbers: Vec<String> = Vec::new();
-        for range in ranges.split(',') {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            if length + before.len() + first.len() > LONGEST {
-                return Err(bad());
-            }
-            let value = |text: &str| text.parse::<u32>().ok().filter(|_| !text.starts_with('+'));
-            let (from, to) = value(first).zip(value(last)).ok_or_else(bad)?;
-            if from > to {
-                return Err(bad());
-            }
-            let count = (to - from) as usize + 1;
-            if numbers.len().saturating_add(count).saturating_mul(hosts.len()) > most {
-                return Err(too_many());
-            }
-            // Numbers keep leading zeros.
-            let width = first.len();
-            numbers.extend((from..=to).map(|number| format!("{number:0width$}")));
-        }
-        length += before.len() + numbers.iter().map(String::len).max().unwrap_or(0);
-        hosts = (hosts.iter())
-            .flat_map(|host| numbers.iter().map(move |number| format!("{host}{before}{number}")))
-            .collect();
-        rest = after;
-    }
-    if rest.contains(']') || length + rest.len() > LONGEST {
-        return Err(bad());
-    }
-    if hosts.len() > most {
-        return Err(too_many());
-    }
-    hosts.iter_mut().for_each(|host| host.push_str(rest));
-    Ok(hosts)
 }
 
 #[cfg(test)]
@@ -410,58 +333,5 @@ mod tests {
         }
         let error = refused(&format!("{leaves}SwitchName=t Switches=s0\n"));
         assert_eq!(error.message, "not connected: node b cannot reach node a");
-    }
-
-    fn all(list: &str) -> Result<Vec<String>, String> {
-        let mut out = Vec::new();
-        expand(list, 100, &mut |host| {
-            out.push(host);
-            Ok(())
-        })
-        .map(|()| out)
-    }
-
-    #[test]
-    fn lists_have_at_most_the_given_number_of_hosts() {
-        let count = |list: &str, most: usize| {
-            let mut hosts = 0;
-            expand(list, most, &mut |_| {
-                hosts += 1;
-                Ok(())
-            })
-            .map(|()| hosts)
-            .ok()
-        };
-        let lists = [("a", 1), ("a,b", 2), ("a[1-4]", 4), ("a[1-2]x[1-3]", 6), ("a[1-2,5-6],c", 5)];
-        for (list, hosts) in lists {
-            assert_eq!(count(list, hosts), Some(hosts), "{list}");
-            assert_eq!(count(list, hosts - 1), None, "{list}");
-        }
-    }
-
-    #[test]
-    fn host_lists_are_those_of_slurm() {
-        assert_eq!(all("login,dev[8-10]").unwrap(), ["login", "dev8", "dev9", "dev10"]);
-        let longest = format!("{}[08]", "a".repeat(62));
-        assert_eq!(all(&longest).unwrap(), [longest.replace(['[', ']'], "")]);
-        assert_eq!(all("n[08-10,3]").unwrap(), ["n08", "n09", "n10", "n3"]);
-        assert_eq!(all("r[0-1]n[0-1]x").unwrap(), ["r0n0x", "r0n1x", "r1n0x", "r1n1x"]);
-        for bad in [
-            "",
-            "a,",
-            "a[",
-            "a]",
-            "a[]",
-            "a[1-]",
-            "a[2-1]",
-            "a[0-4294967295]",
-            "a[0-9]b[0-9]c[0-9]",
-            &"a".repeat(65),
-            &format!("{}[1]", "a".repeat(64)),
-            &format!("a[{}]", "0".repeat(70_000)),
-            &"a[0]".repeat(70_000),
-        ] {
-            assert!(all(bad).is_err(), "{bad}");
-        }
     }
 }
