@@ -235,11 +235,12 @@ fn moves(scene: &Scene, period: &Period, every: &[Rank], step: u32, names: &mut 
         let messages = period.step_of(class, step).map_or(&[][..], |does| &does.sends);
         for (place, send) in messages.iter().enumerate() {
             let received = period.received(class, step, place).filter(|_| names.followed);
+            let landed = received.map_or(0, |receive| names.set(&receive.slots));
             let send = Transfer { peer: classes.moved(rank, send.peer), ..send.clone() };
             list.extend([
                 send.peer.0 as usize,
                 names.set(&send.slots),
-                received.map_or(0, |receive| names.set(&receive.slots)),
+                landed,
                 names.route(match topology.shape() {
                     Shape::Grid(_) => &send.route,
                     _ if topology.link_numbers() == 0 => &empty,
@@ -273,13 +274,17 @@ fn copies(
     if all.iter().all(Vec::is_empty) {
         return Vec::new();
     }
-    let first = |rank: Rank| classes.representative(classes.class_of(rank)).index();
-    // A part has one rank of each class.
-    let whole = all.len() == schedule.problem.ranks as usize;
-    if !whole || !every.iter().zip(&all).all(|(&rank, own)| all[first(rank)] == *own) {
-        return all;
+    by_class(all, classes, every)
+}
+
+/// Rows by rank, or by class if those of each class are equal. A part has one rank of each class.
+fn by_class<T: PartialEq + Clone>(rows: Vec<T>, classes: &RankClasses, every: &[Rank]) -> Vec<T> {
+    let first = |class| &rows[classes.representative(class).index()];
+    let equal = |(&rank, own): (&Rank, &T)| first(classes.class_of(rank)) == own;
+    match rows.len() == classes.radix().ranks() as usize && every.iter().zip(&rows).all(equal) {
+        true => (0..classes.count()).map(|class| first(class).clone()).collect(),
+        false => rows,
     }
-    (0..classes.count()).map(|class| all[classes.representative(class).index()].clone()).collect()
 }
 
 /// Whether, in each class, a distant rank has its representative's copies and initial layout.
@@ -307,17 +312,8 @@ fn members_are_equivalent(schedule: &Schedule) -> bool {
 /// class are equal, otherwise all.
 fn start(schedule: &Schedule, classes: &RankClasses, every: &[Rank]) -> Vec<Vec<i64>> {
     let mut layout = Vec::new();
-    let mut rows: Vec<_> = (every.iter())
-        .map(|&rank| runs(&as_of_first(schedule, classes, rank, &mut layout)))
-        .collect();
-    // A part has one rank of each class.
-    if rows.len() == schedule.problem.ranks as usize {
-        let first = |rank| classes.representative(classes.class_of(rank)).index();
-        if every.iter().zip(&rows).all(|(&rank, own)| rows[first(rank)] == *own) {
-            let of = |class| rows[classes.representative(class).index()].clone();
-            rows = (0..classes.count()).map(of).collect();
-        }
-    }
+    let start = |&rank: &Rank| runs(&as_of_first(schedule, classes, rank, &mut layout));
+    let mut rows = by_class(every.iter().map(start).collect(), classes, every);
     if rows.iter().all(|own| *own == rows[0]) {
         rows.truncate(1);
     }

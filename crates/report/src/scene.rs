@@ -55,23 +55,17 @@ pub(super) fn scene(
     algorithm: &str,
     setting: &Parameters,
 ) -> Option<Scene> {
-    let machine = exchange.machine();
+    let machine = exchange.machine().clone();
     let schedule = exchange.schedule(algorithm, setting).ok()?;
-    let sides = sides(&*machine.topology);
-    if is_small(&*machine.topology) {
-        return Some(Scene {
-            machine: machine.clone(),
-            schedule,
-            window: sides,
-            part: Extent::Whole,
-        });
+    let (window, part) = match machine.topology.shape() {
+        _ if is_small(&*machine.topology) => (Some(sides(&*machine.topology)), Extent::Whole),
+        Shape::Grid(grid) => (period(grid, &schedule.rule().classes()), Extent::Period),
+        _ => (None, Extent::Smaller),
+    };
+    match window {
+        Some(window) => Some(Scene { machine, schedule, window, part }),
+        None => stand_in(exchange, algorithm, setting),
     }
-    if let Shape::Grid(grid) = machine.topology.shape()
-        && let Some(window) = period(grid, &schedule.rule().classes())
-    {
-        return Some(Scene { machine: machine.clone(), schedule, window, part: Extent::Period });
-    }
-    stand_in(exchange, algorithm, setting)
 }
 
 /// The scene of an algorithm on a smaller machine, with its best setting there if it does not take this
