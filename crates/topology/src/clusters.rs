@@ -3,8 +3,8 @@ use std::sync::Arc;
 use crate::error::check_limit;
 use crate::spec::number;
 use crate::{
-    FullyConnected, Link, LinkId, LinkKind, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment,
-    Shape, Topology, TopologyError,
+    FullyConnected, LinkId, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment, Shape, Topology,
+    TopologyError,
 };
 
 /// The class of intra-node links.
@@ -221,8 +221,8 @@ impl Topology for Clusters {
         Self::node_of(self, rank)
     }
 
-    fn network(&self) -> Shape<'_> {
-        self.network.shape()
+    fn between_nodes(&self) -> Option<&dyn Topology> {
+        Some(&*self.network)
     }
 
     /// Those inside a node come first, then those of the network.
@@ -236,38 +236,6 @@ impl Topology for Clusters {
 
     fn link_class(&self, from: Rank, to: Rank) -> usize {
         if self.node_of(from) == self.node_of(to) { INTRA_NODE } else { INTER_NODE }
-    }
-
-    fn links(&self) -> u64 {
-        self.network.links()
-    }
-
-    fn link_numbers(&self) -> u64 {
-        self.network.link_numbers()
-    }
-
-    fn most_links_out(&self) -> u64 {
-        self.network.most_links_out()
-    }
-
-    fn link_kinds(&self) -> &[LinkKind] {
-        self.network.link_kinds()
-    }
-
-    fn link_kind(&self, link: LinkId) -> usize {
-        self.network.link_kind(link)
-    }
-
-    fn link(&self, link: LinkId) -> Option<Link> {
-        self.network.link(link)
-    }
-
-    fn vertex_name(&self, vertex: u32) -> String {
-        self.network.vertex_name(vertex)
-    }
-
-    fn link_name(&self, link: LinkId) -> String {
-        self.network.link_name(link)
     }
 
     fn route(&self, from: Rank, to: Rank, out: &mut Route) {

@@ -6,7 +6,6 @@ mod listed;
 mod shortest;
 mod table;
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -182,24 +181,11 @@ impl Graph {
             if (sources as usize).saturating_mul(self.links.count()) > VISITED {
                 return None;
             }
-            let mut hops = vec![u32::MAX; self.vertices() as usize];
-            let mut open = VecDeque::new();
-            let mut farthest = 0;
-            for from in 0..sources {
-                hops.fill(u32::MAX);
-                hops[from as usize] = 0;
-                open.push_back(from);
-                while let Some(at) = open.pop_front() {
-                    for &to in self.links.ends(self.links.leaving(at)) {
-                        if hops[to as usize] == u32::MAX {
-                            hops[to as usize] = hops[at as usize] + 1;
-                            open.push_back(to);
-                        }
-                    }
-                }
-                farthest = hops[..self.nodes as usize].iter().copied().fold(farthest, u32::max);
-            }
-            Some(farthest)
+            let farthest = |from| {
+                let hops = self.links.hops_from(from);
+                hops[..self.nodes as usize].iter().copied().fold(0, u32::max)
+            };
+            Some((0..sources).map(farthest).fold(0, u32::max))
         })
     }
 

@@ -21,6 +21,12 @@ pub trait Topology: fmt::Debug + Send + Sync {
     /// Names of the link classes; a timing value may differ from class to class.
     fn link_classes(&self) -> Vec<String>;
 
+    /// The topology of the nodes, if nodes hold several ranks: it has one rank for each node, and all links
+    /// are its own.
+    fn between_nodes(&self) -> Option<&dyn Topology> {
+        None
+    }
+
     /// Number of nodes. Where each rank is a node by itself, nodes are numbered as ranks.
     fn nodes(&self) -> u32 {
         self.ranks()
@@ -33,7 +39,7 @@ pub trait Topology: fmt::Debug + Send + Sync {
 
     /// The structure of the network between the nodes, with one rank for each node.
     fn network(&self) -> Shape<'_> {
-        self.shape()
+        self.between_nodes().map_or_else(|| self.shape(), |nodes| nodes.shape())
     }
 
     /// The class of a message between two ranks that shares no numbered link: 0 inside a node.
@@ -43,43 +49,43 @@ pub trait Topology: fmt::Debug + Send + Sync {
 
     /// Number of directed links that messages may share.
     fn links(&self) -> u64 {
-        0
+        self.between_nodes().map_or(0, |nodes| nodes.links())
     }
 
     /// The numbers of links are below this.
     fn link_numbers(&self) -> u64 {
-        0
+        self.between_nodes().map_or(0, |nodes| nodes.link_numbers())
     }
 
     /// The most directed links that leave one node; 0 where links are not numbered.
     fn most_links_out(&self) -> u64 {
-        0
+        self.between_nodes().map_or(0, |nodes| nodes.most_links_out())
     }
 
     /// The kinds of links; empty on grids, where all links of a class are alike.
     fn link_kinds(&self) -> &[LinkKind] {
-        &[]
+        self.between_nodes().map_or(&[], |nodes| nodes.link_kinds())
     }
 
     /// The kind of a link, a place in [`link_kinds`](Self::link_kinds).
-    fn link_kind(&self, _link: LinkId) -> usize {
-        0
+    fn link_kind(&self, link: LinkId) -> usize {
+        self.between_nodes().map_or(0, |nodes| nodes.link_kind(link))
     }
 
     /// The ends of a link, or `None` if no link has this number.
-    fn link(&self, _link: LinkId) -> Option<Link> {
-        None
+    fn link(&self, link: LinkId) -> Option<Link> {
+        self.between_nodes()?.link(link)
     }
 
     /// The name of a node or a switch, for reports.
     fn vertex_name(&self, vertex: u32) -> String {
-        vertex.to_string()
+        self.between_nodes().map_or_else(|| vertex.to_string(), |nodes| nodes.vertex_name(vertex))
     }
 
     /// The name of a link for reports: on a grid the coordinates it leaves, its direction and its
     /// dimension, such as `(0,1)+1`.
     fn link_name(&self, link: LinkId) -> String {
-        format!("link {link}")
+        self.between_nodes().map_or_else(|| format!("link {link}"), |nodes| nodes.link_name(link))
     }
 
     /// Overwrites `out` with the route of a message whose schedule names none; empty where links

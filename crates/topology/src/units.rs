@@ -111,7 +111,7 @@ pub(crate) fn parse_signed_seconds(text: &str) -> Result<f64, UnitError> {
 
 /// The bytes of a unit of bandwidth, if the text is one: a prefix, then bytes (`B/s`, `Bps`) or bits
 /// (`b/s`, `bps`, `bit/s`).
-fn bytes_per_second(unit: &str) -> Option<f64> {
+pub(crate) fn bytes_per_second(unit: &str) -> Option<f64> {
     const COUNTED: [(&str, f64); 6] =
         [("B/s", 1.0), ("Bps", 1.0), ("b/s", 8.0), ("bps", 8.0), ("bit/s", 8.0), ("bits/s", 8.0)];
     let (prefix, bits) =
@@ -163,7 +163,7 @@ pub fn parse_seconds_per_byte(text: &str) -> Result<f64, UnitError> {
 }
 
 /// Splits `1e9B/s` into its number, if it is one, and its unit.
-fn split(text: &str) -> (Option<f64>, &str) {
+pub(crate) fn split(text: &str) -> (Option<f64>, &str) {
     /// Longer than any meaningful number.
     const LONGEST: usize = 64;
     let text = text.trim();

@@ -12,6 +12,7 @@ use super::xml::{Element, elements};
 use crate::dragonfly::Dragonfly;
 use crate::fat_tree::FatTree;
 use crate::spec::{SpecError, number};
+use crate::units;
 use crate::{
     Barrier, Capacity, Graph, Grid, Injection, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Timing,
     Topology,
@@ -161,24 +162,23 @@ fn hosts(radical: &str) -> Result<u64, String> {
 
 /// A number and its unit.
 fn split(text: &str) -> Result<(f64, &str), String> {
-    let text = text.trim();
-    let end = text.len()
-        - text.trim_start_matches(|c: char| c.is_ascii_digit() || ".+-eE".contains(c)).len();
-    // No unit begins with `e`.
-    let number = text[..end].parse().ok().filter(|number: &f64| number.is_finite());
-    let number = number.ok_or_else(|| format!("`{}` is not a number with a unit", shown(text)))?;
-    Ok((number, text[end..].trim()))
+    let (number, unit) = units::split(text);
+    let number = number.filter(|number| number.is_finite());
+    Ok((
+        number.ok_or_else(|| format!("`{}` is not a number with a unit", shown(text.trim())))?,
+        unit,
+    ))
 }
 
 /// Bytes a second, as SimGrid writes them: `1GBps`, `125MiBps`, `10Gbps` (bits), bytes without.
 fn bandwidth(text: &str) -> Result<f64, String> {
     let (number, unit) = split(text)?;
-    let (prefix, each) = match (unit, unit.strip_suffix("Bps"), unit.strip_suffix("bps")) {
-        ("", _, _) => (Some(""), 1.0),
-        (_, Some(prefix), _) => (Some(prefix), 1.0),
-        (_, _, prefix) => (prefix, 0.125),
+    let each = match unit {
+        "" => Some(1.0),
+        unit if unit.ends_with("ps") => units::bytes_per_second(unit),
+        _ => None,
     };
-    match prefix.and_then(crate::units::scale).map(|scale| number * scale * each) {
+    match each.map(|each| number * each) {
         Some(bandwidth) if bandwidth > 1e-6 && bandwidth.is_finite() => Ok(bandwidth),
         _ => Err(format!("bw `{}` is not a bandwidth such as 1GBps or 10Gbps", shown(text))),
     }
@@ -188,7 +188,7 @@ fn bandwidth(text: &str) -> Result<f64, String> {
 fn seconds(text: &str) -> Result<f64, String> {
     let (_, unit) = split(text)?;
     let seconds = if unit.is_empty() { format!("{}s", text.trim()) } else { text.to_owned() };
-    crate::units::parse_seconds(&seconds).map_err(|reason| format!("lat: {reason}"))
+    units::parse_seconds(&seconds).map_err(|reason| format!("lat: {reason}"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The links of a graph, vertex by vertex.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use hashbrown::HashMap;
@@ -184,6 +185,22 @@ impl Links {
     #[inline]
     pub(crate) fn ends(&self, links: Range<usize>) -> &[u32] {
         &self.to[links]
+    }
+
+    /// Links on the shortest way from a vertex to each other one; `u32::MAX` where there is none.
+    pub(crate) fn hops_from(&self, from: u32) -> Vec<u32> {
+        let mut hops = vec![u32::MAX; self.vertices() as usize];
+        hops[from as usize] = 0;
+        let mut open = VecDeque::from([from]);
+        while let Some(at) = open.pop_front() {
+            for &to in self.ends(self.leaving(at)) {
+                if hops[to as usize] == u32::MAX {
+                    hops[to as usize] = hops[at as usize] + 1;
+                    open.push_back(to);
+                }
+            }
+        }
+        hops
     }
 
     #[inline]

@@ -362,13 +362,9 @@ fn parts(links: &Links) -> Vec<usize> {
         if parts[first] != usize::MAX {
             continue;
         }
-        parts[first] = count;
-        let mut open = vec![first];
-        while let Some(at) = open.pop() {
-            for &to in links.ends(links.leaving(at as u32)) {
-                if std::mem::replace(&mut parts[to as usize], count) == usize::MAX {
-                    open.push(to as usize);
-                }
+        for (part, hops) in parts.iter_mut().zip(links.hops_from(first as u32)) {
+            if hops != u32::MAX {
+                *part = count;
             }
         }
         count += 1;

@@ -1,7 +1,5 @@
 //! The first link of the shortest route between any two nodes.
 
-use std::collections::VecDeque;
-
 use crate::graph::{Links, Routes};
 use crate::{MixedRadix, Rank};
 
@@ -24,7 +22,8 @@ impl FirstLinks {
         let mut first = Vec::with_capacity(destinations * nodes);
         let mut diameter = 0;
         for to in 0..destinations {
-            let hops = hops_to(links, to as u32);
+            // Every link has one in the opposite direction.
+            let hops = links.hops_from(to as u32);
             diameter = hops.iter().copied().max().unwrap_or(0).max(diameter);
             first.extend((0..nodes).map(|from| {
                 let neighbours = links.ends(links.leaving(from as u32));
@@ -48,20 +47,4 @@ impl Routes for FirstLinks {
     fn diameter(&self) -> u32 {
         self.diameter
     }
-}
-
-/// Hops from each node to one. Every link has one in the opposite direction.
-fn hops_to(links: &Links, to: u32) -> Vec<u32> {
-    let mut hops = vec![u32::MAX; links.vertices() as usize];
-    hops[to as usize] = 0;
-    let mut queue = VecDeque::from([to]);
-    while let Some(at) = queue.pop_front() {
-        for &there in links.ends(links.leaving(at)) {
-            if hops[there as usize] == u32::MAX {
-                hops[there as usize] = hops[at as usize] + 1;
-                queue.push_back(there);
-            }
-        }
-    }
-    hops
 }
