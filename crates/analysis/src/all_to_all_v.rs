@@ -4,10 +4,12 @@ use rayon::prelude::*;
 use topocoll_schedule::{Demand, Schedule, Step};
 use topocoll_topology::{Machine, Rank, parallel};
 
-use crate::counts::{Reader, Sums, Weights};
-use crate::error::{check_memory, check_work};
+use crate::AnalysisError;
+use crate::count_step::Counter;
+use crate::error::{check_memory, check_named, check_work};
 use crate::pairs::ByPeer;
-use crate::{AnalysisError, Counts, StepCount, check_named};
+use crate::step_count::{Counts, StepCount, Sums};
+use crate::visit::Weights;
 
 /// The most slots visited: some seconds.
 const WORK_LIMIT: u128 = 1 << 30;
@@ -42,8 +44,8 @@ pub(crate) fn count(
     let needed = 2 * 8 * u128::from(rule.slots()) * u128::from(ranks);
     check_memory("the sizes in all slots", needed, memory)?;
     check_work("following the sizes of blocks", counting_work(schedule), WORK_LIMIT)?;
-    let reader = Reader::of_all_ranks(schedule, machine)?;
-    reader.fits(memory)?;
+    let counter = Counter::of_sizes(schedule, machine)?;
+    counter.fits(memory)?;
     let slots = rule.slots() as usize;
     let mut sizes = vec![0; slots * ranks as usize];
     parallel::chunks_mut(&mut sizes, slots.max(1)).enumerate().for_each(|(rank, sizes)| {
@@ -53,10 +55,10 @@ pub(crate) fn count(
         }
     });
     let mut follower = Follower { schedule, slots, sent: vec![Sent::default(); ranks as usize] };
-    let (mut scratch, mut sums) = (reader.scratch(), Sums::default());
+    let (mut scratch, mut sums) = (counter.scratch(), Sums::default());
     for step in 0..rule.steps() {
         follower.copy(step, &mut sizes);
-        let one = reader.step(step, &mut scratch, Weights::Each(&sizes, slots));
+        let one = counter.step(step, &mut scratch, Weights::Each(&sizes, slots));
         each(step, &one);
         sums.add(&one);
         follower.exchange(step, &mut sizes);

@@ -15,7 +15,7 @@ use network::Network;
 pub use network::check_certifiable;
 
 use crate::bounds::least_startups;
-use crate::counts::check_ranks;
+use crate::error::check_ranks;
 use crate::error::failed;
 use crate::paths::MEMBERS_COMPARED;
 use crate::{AnalysisError, Counts, check_named};

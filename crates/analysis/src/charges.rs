@@ -2,10 +2,11 @@
 
 use smallvec::SmallVec;
 use topocoll_topology::{
-    INTRA_NODE, LinkId, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Rank, Route, Timing, Topology,
+    INTRA_NODE, LinkId, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Rank, Timing, Topology,
 };
 
-use crate::counts::Time;
+use crate::time::Time;
+use crate::way::Way;
 
 /// One amount for each link class.
 type ByClass<T> = [T; MAX_DIMENSIONS];
@@ -199,17 +200,17 @@ impl Charges {
         }
     }
 
-    /// Adds `times` messages of `bytes` on a route from the node of `from`.
-    pub(crate) fn route(
+    /// Adds `times` messages of `bytes` from the node of `from`.
+    pub(crate) fn way(
         &mut self,
         rates: &Rates<'_>,
         from: Rank,
-        route: &Route,
+        way: &Way<'_>,
         times: u64,
         bytes: u128,
     ) {
         let all = bytes.saturating_mul(times.into());
-        if rates.kinds.is_empty() {
+        if let (true, Way::Route(route)) = (rates.kinds.is_empty(), way) {
             let parts = || {
                 let segments = route.segments().iter();
                 segments.map(|s| (rates.first + s.dimension as usize, s.hops.unsigned_abs()))
@@ -219,27 +220,18 @@ impl Charges {
             parts().for_each(|(class, hops)| self.carry(class, all.saturating_mul(hops.into())));
             return;
         }
-        let mut way = Weighed::default();
-        rates
-            .topology
-            .for_each_link(from, route, &mut |link| self.pass(rates, &mut way, link, all));
-        self.route = self.route.max(way);
-    }
-
-    /// Adds `times` messages of `bytes` over some links of a graph.
-    pub(crate) fn over(&mut self, rates: &Rates<'_>, links: &[LinkId], times: u64, bytes: u128) {
-        let (mut way, all) = (Weighed::default(), bytes.saturating_mul(times.into()));
-        links.iter().for_each(|&link| self.pass(rates, &mut way, link, all));
-        self.route = self.route.max(way);
+        let mut weighed = Weighed::default();
+        way.each_link(rates.topology, from, &mut |link| self.pass(rates, &mut weighed, link, all));
+        self.route = self.route.max(weighed);
     }
 
     /// Adds a link of a route that carries `bytes` in total.
-    fn pass(&mut self, rates: &Rates<'_>, way: &mut Weighed, link: LinkId, bytes: u128) {
+    fn pass(&mut self, rates: &Rates<'_>, weighed: &mut Weighed, link: LinkId, bytes: u128) {
         let kind = &rates.kinds[rates.topology.link_kind(link)];
-        way.0 += u128::from(kind.weight);
+        weighed.0 += u128::from(kind.weight);
         match kind.picoseconds {
-            Some(picoseconds) => way.1 = way.1.saturating_add(picoseconds),
-            None => way.2[kind.class] += 1,
+            Some(picoseconds) => weighed.1 = weighed.1.saturating_add(picoseconds),
+            None => weighed.2[kind.class] += 1,
         }
         match kind.attoseconds(bytes) {
             Some(busy) => self.busy = self.busy.saturating_add(busy),
@@ -307,16 +299,6 @@ impl Charged {
         self.hops.iter_mut().zip(hops).for_each(|(sum, &hops)| *sum += u128::from(hops));
         add(&mut self.carried, &step.carried[..step.classes]);
         self.busy = self.busy.saturating_add(step.busy);
-    }
-
-    pub(crate) fn merge(&mut self, other: &Self) {
-        add(&mut self.startups, &other.startups);
-        add(&mut self.bytes, &other.bytes);
-        add(&mut self.others, &other.others);
-        add(&mut self.hops, &other.hops);
-        self.picoseconds += other.picoseconds;
-        add(&mut self.carried, &other.carried);
-        self.busy = self.busy.saturating_add(other.busy);
     }
 
     /// Seconds of startup, transmission and propagation.

@@ -2,14 +2,16 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Grid, Link, LinkId, Machine, Rank, Route, Shape, Topology, parallel};
+use topocoll_topology::{Grid, Link, LinkId, Machine, Rank, Shape, Topology, parallel};
 
 use crate::charges::Rates;
-use crate::contention::{Posted, Share, Traffic};
-use crate::counts::Reader;
+use crate::count_step::Counter;
 use crate::error::{by_all_threads, check_memory, check_work};
 use crate::loads::Loads;
-use crate::shift::{self, Cyclic, Links, Shift};
+use crate::shift::{self, Links};
+use crate::traffic::Traffic;
+use crate::visit::{Does, Source, Visitor};
+use crate::way::Way;
 use crate::{AnalysisError, symmetry};
 
 /// The links listed by default.
@@ -84,19 +86,15 @@ pub fn conflicts(
     if topology.link_numbers() == 0 {
         return Ok(ConflictReport::default());
     }
-    let closed = cyclic(traffic, topology);
-    let classes = symmetry::common(&traffic.classes(), topology);
+    let source = traffic.schedule().map_or(Source::Traffic(traffic), Source::Schedule);
+    let visitor = Visitor::new(source, machine, &traffic.classes());
     let limit = if most.is_none() { WORK_LIMIT } else { u128::MAX };
-    let steps = match closed {
-        Some(cyclic) => {
-            let ranks = cyclic.representatives().count() as u128;
-            check_work(NAMING, ranks * u128::from(traffic.steps()), limit)?;
-            None
-        }
-        None => steps_to_visit(traffic, machine, &classes, limit)?,
-    };
+    let steps = steps_to_visit(&visitor, traffic.steps(), limit)?;
     let most = most.unwrap_or(LINKS);
-    let counters = if closed.is_some() { 0 } else { Loads::memory(&classes, topology) };
+    let counters = match visitor.cyclic {
+        Some(_) => 0,
+        None => Loads::memory(&visitor.classes, topology),
+    };
     check_memory("link counters", by_all_threads(counters), memory)?;
     check_memory("conflicting links", kept_bytes(traffic, topology, most), memory)?;
     let rates = Rates::new(machine);
@@ -105,19 +103,14 @@ pub fn conflicts(
     let starts: Vec<u32> = (0..count).step_by(part as usize).collect();
     let pieces: Vec<Worst> = parallel::each(starts)
         .map(|start| {
-            let mut worst = Worst::new(most);
-            let (mut share, mut loads) = (Share::default(), Loads::new(&classes, topology));
+            let (mut worst, mut does) = (Worst::new(most), Does::default());
+            let mut loads =
+                visitor.cyclic.is_none().then(|| Loads::new(&visitor.classes, topology));
             for i in start..count.min(start.saturating_add(part)) {
                 let step = steps.as_ref().map_or(i, |steps| steps[i as usize]);
-                match closed {
-                    Some(of) => by_shift((traffic, of), step, &mut share, &mut worst),
-                    None => by_class(
-                        (traffic, topology, &classes, &rates),
-                        step,
-                        &mut loads,
-                        &mut share,
-                        &mut worst,
-                    ),
+                match &mut loads {
+                    Some(loads) => by_class(&visitor, &rates, step, loads, &mut does, &mut worst),
+                    None => by_shift(&visitor, step, &mut does, &mut worst),
                 }
             }
             worst.cut();
@@ -131,7 +124,7 @@ pub fn conflicts(
     }
     all.cut();
     for conflict in &mut all.found {
-        list((traffic, topology, &classes), closed, conflict);
+        list(&visitor, conflict);
     }
     Ok(ConflictReport { conflicts: all.conflicts, worst: all.found })
 }
@@ -141,25 +134,25 @@ pub fn conflicts(
 /// If these are many shares, those of ranks that are idle are left out, and steps in which the kinds
 /// of ranks show that there is no conflict.
 fn steps_to_visit(
-    traffic: &dyn Traffic,
-    machine: &Machine,
-    classes: &RankClasses,
+    visitor: &Visitor<'_>,
+    steps: u32,
     limit: u128,
 ) -> Result<Option<Vec<u32>>, AnalysisError> {
-    let (steps, ranks) = (u128::from(traffic.steps()), u128::from(classes.count()));
-    let all = check_work(NAMING, ranks * steps, limit);
-    let schedule = traffic.schedule().filter(|_| steps.max(ranks) <= WORK_LIMIT);
-    let Some(schedule) = schedule.filter(|_| ranks * steps > WORK_LIMIT) else {
+    let (all_steps, ranks) = (u128::from(steps), u128::from(visitor.classes.count()));
+    let all = check_work(NAMING, ranks * all_steps, limit);
+    let many = ranks * all_steps > WORK_LIMIT && all_steps.max(ranks) <= WORK_LIMIT;
+    let Some(schedule) = visitor.source.schedule().filter(|_| many && visitor.cyclic.is_none())
+    else {
         return all.map(|()| None);
     };
-    let reader = Reader::new(schedule, machine)?;
-    let positions: u128 = classes.radix().sides().iter().copied().map(u128::from).sum();
-    let (mut scratch, mut visited, mut shares) = (reader.scratch(), Vec::new(), 0u128);
-    for step in 0..traffic.steps() {
-        match reader.step_by_kinds(step, &mut scratch) {
+    let counter = Counter::new(schedule, visitor.machine)?;
+    let positions: u128 = visitor.classes.radix().sides().iter().copied().map(u128::from).sum();
+    let (mut scratch, mut visited, mut shares) = (counter.scratch(), Vec::new(), 0u128);
+    for step in 0..steps {
+        match counter.step_by_kinds(step, &mut scratch) {
             Some(count) if count.shared_links == 0 => shares += positions,
             _ => {
-                schedule.rule().active(step, classes, &mut |_| shares += 1);
+                visitor.each_active(step, &mut |_| shares += 1);
                 visited.push(step);
             }
         }
@@ -170,30 +163,12 @@ fn steps_to_visit(
     Ok(Some(visited))
 }
 
-/// Calls `each` with the representatives that take part in a step, and perhaps with others.
-fn each_active(
-    traffic: &dyn Traffic,
-    step: u32,
-    classes: &RankClasses,
-    mut each: impl FnMut(Rank),
-) {
-    match traffic.schedule() {
-        Some(schedule) => schedule.rule().active(step, classes, &mut each),
-        None => classes.representatives().for_each(each),
-    }
-}
-
 /// Bytes of the links that all threads keep: those asked for, or all links if fewer.
 fn kept_bytes(traffic: &dyn Traffic, topology: &dyn Topology, most: usize) -> u128 {
     let links = u128::from(topology.links()) * u128::from(traffic.steps());
     let kept = links.min(kept(most) as u128) * size_of::<Conflict>() as u128;
     let listed = links.min(most as u128) * (LISTED * size_of::<ConflictingMessage>()) as u128;
     by_all_threads(kept) + listed
-}
-
-/// Whether link loads have a closed form.
-fn cyclic<'t>(traffic: &dyn Traffic, topology: &'t dyn Topology) -> Option<Cyclic<'t>> {
-    Cyclic::new(&traffic.schedule()?.rule().classes(), topology)
 }
 
 /// The number of links kept between two selections of the worst.
@@ -248,19 +223,18 @@ impl Worst {
 }
 
 fn by_class(
-    (traffic, topology, classes, rates): (&dyn Traffic, &dyn Topology, &RankClasses, &Rates<'_>),
+    visitor: &Visitor<'_>,
+    rates: &Rates<'_>,
     step: u32,
     loads: &mut Loads,
-    share: &mut Share,
+    does: &mut Does,
     worst: &mut Worst,
 ) {
-    each_active(traffic, step, classes, |node| {
-        traffic.share(node, step, share);
-        for send in &share.sends {
-            loads.add(topology, node, &send.route, send.bytes.into());
-        }
+    let topology = &*visitor.machine.topology;
+    visitor.each_message(step, does, &mut |rank, sent, way| {
+        loads.add(topology, rank, &way, sent.bytes);
     });
-    let (nodes, _) = symmetry::of_nodes(classes, topology);
+    let (nodes, _) = symmetry::of_nodes(&visitor.classes, topology);
     let equivalent = u128::from(topology.nodes() / nodes.count());
     loads.drain(rates, |run| {
         if run.messages < 2 {
@@ -277,57 +251,35 @@ fn by_class(
     });
 }
 
-fn by_shift(
-    (traffic, cyclic): (&dyn Traffic, Cyclic<'_>),
-    step: u32,
-    share: &mut Share,
-    worst: &mut Worst,
-) {
+fn by_shift(visitor: &Visitor<'_>, step: u32, does: &mut Does, worst: &mut Worst) {
+    let Some(cyclic) = visitor.cyclic else { return };
     let mut shifts = Vec::new();
-    for rank in cyclic.representatives() {
-        traffic.share(rank, step, share);
-        for send in &share.sends {
-            let sent = cyclic.shifts(send.to, send.bytes.into());
-            shifts.extend(sent.filter(|shift| shift.node > 0));
-        }
-    }
+    visitor.each_shift(&cyclic, step, does, &mut |_, _, shift| shifts.push(shift));
     worst.conflicts += shift::shared(cyclic.grid, &shifts, |links| worst.add(step, links));
 }
 
 /// Lists the messages on a link.
-fn list(
-    (traffic, topology, classes): (&dyn Traffic, &dyn Topology, &RankClasses),
-    closed: Option<Cyclic<'_>>,
-    conflict: &mut Conflict,
-) {
-    let mut share = Share::default();
-    let mut listed = Vec::new();
+fn list(visitor: &Visitor<'_>, conflict: &mut Conflict) {
+    let topology = &*visitor.machine.topology;
+    let (mut does, mut listed) = (Does::default(), Vec::new());
     let link = topology.link(conflict.link).expect("bug: a conflict on no link");
-    if let Some(cyclic) = closed {
+    if let Some(cyclic) = visitor.cyclic {
         let size = topology.ranks() / topology.nodes();
-        for rank in cyclic.representatives() {
-            traffic.share(rank, conflict.step, &mut share);
-            for send in &share.sends {
-                let bytes = u128::from(send.bytes);
-                for Shift { node, .. } in cyclic.shifts(send.to, bytes).filter(|of| of.node > 0) {
-                    list_shift(cyclic.grid, link, node, |start, end| {
-                        let at = |node: Rank, place: u32| Rank(node.0 * size + place);
-                        listed.extend(cyclic.ends(rank, send.to, node).map(|(from, to)| {
-                            ConflictingMessage { from: at(start, from), to: at(end, to), bytes }
-                        }));
-                    });
-                }
-            }
-        }
+        visitor.each_shift(&cyclic, conflict.step, &mut does, &mut |rank, sent, shift| {
+            list_shift(cyclic.grid, link, shift.node, |start, end| {
+                let at = |node: Rank, place: u32| Rank(node.0 * size + place);
+                listed.extend(cyclic.ends(rank, sent.peer, shift.node).map(|(from, to)| {
+                    ConflictingMessage { from: at(start, from), to: at(end, to), bytes: sent.bytes }
+                }));
+            });
+        });
     } else {
-        let nodes = symmetry::of_nodes(classes, topology);
-        each_active(traffic, conflict.step, classes, |node| {
-            traffic.share(node, conflict.step, &mut share);
-            for send in &share.sends {
-                each_equivalent(topology, &nodes, (conflict.link, link), node, send, |from, to| {
-                    listed.push(ConflictingMessage { from, to, bytes: send.bytes.into() });
-                });
-            }
+        let nodes = symmetry::of_nodes(&visitor.classes, topology);
+        visitor.each_message(conflict.step, &mut does, &mut |rank, sent, way| {
+            let (taken, ends) = ((conflict.link, link), [rank, sent.peer]);
+            each_equivalent(topology, &nodes, taken, ends, &way, |from, to| {
+                listed.push(ConflictingMessage { from, to, bytes: sent.bytes });
+            });
         });
     }
     listed.sort_unstable();
@@ -340,8 +292,8 @@ fn each_equivalent(
     topology: &dyn Topology,
     &(ref nodes, times): &(RankClasses, u32),
     taken: (LinkId, Link),
-    rank: Rank,
-    send: &Posted,
+    [rank, peer]: [Rank; 2],
+    way: &Way<'_>,
     mut each: impl FnMut(Rank, Rank),
 ) {
     let size = topology.ranks() / topology.nodes();
@@ -354,7 +306,7 @@ fn each_equivalent(
         _ => rank,
     };
     let at = Rank(taken.1.from);
-    each_moved_onto((topology, nodes), taken, rank, &send.route, |from| {
+    each_moved_onto((topology, nodes), taken, rank, way, |from| {
         for turn in 0..times {
             // By node, and the rank on it.
             let moved = |end: Rank| {
@@ -367,7 +319,7 @@ fn each_equivalent(
                     _ => to,
                 }
             };
-            each(moved(rank), moved(send.to));
+            each(moved(rank), moved(peer));
         }
     });
 }
@@ -377,13 +329,14 @@ fn each_moved_onto(
     (topology, nodes): (&dyn Topology, &RankClasses),
     (taken, link): (LinkId, Link),
     rank: Rank,
-    route: &Route,
+    way: &Way<'_>,
     mut each: impl FnMut(Rank),
 ) {
     let equivalent = |from: u32| nodes.class_of(Rank(from)) == nodes.class_of(Rank(link.from));
     match topology.network() {
         Shape::Grid(grid) if nodes.radix() == grid.radix() => {
             let (mut at, u) = (Rank(topology.node_of(rank)), link.class as usize);
+            let Way::Route(route) = way else { return };
             for segment in route.segments() {
                 let (v, length) = (segment.dimension as usize, segment.hops.abs());
                 if (v, segment.hops.signum()) == (u, link.direction) {
@@ -403,14 +356,14 @@ fn each_moved_onto(
         Shape::Graph(graph) if symmetry::folds(nodes, graph).is_some() => {
             let port =
                 |link: LinkId, from| graph.leaving(from).position(|(leaving, _)| leaving == link);
-            topology.for_each_link(rank, route, &mut |other| {
+            way.each_link(topology, rank, &mut |other| {
                 let from = topology.link(other).expect("bug: a route over no link").from;
                 if equivalent(from) && port(other, from) == port(taken, link.from) {
                     each(Rank(from));
                 }
             });
         }
-        _ => topology.for_each_link(rank, route, &mut |other| {
+        _ => way.each_link(topology, rank, &mut |other| {
             if other == taken {
                 each(Rank(link.from));
             }
@@ -441,7 +394,10 @@ fn list_shift(grid: &Grid, link: Link, shift: u32, mut each: impl FnMut(Rank, Ra
 mod tests {
     use std::sync::Arc;
 
+    use topocoll_topology::Route;
+
     use super::*;
+    use crate::traffic::{Posted, Share};
 
     /// Rank -> rank + shift, without classes.
     struct Shifted<'a>(&'a Machine, u32);
@@ -457,8 +413,7 @@ mod tests {
             let to = Rank((node.0 + self.1) % self.nodes());
             let mut route = Route::default();
             self.0.topology.route(node, to, &mut route);
-            out.sends =
-                vec![crate::contention::Posted { to, bytes: 3, route, ..Default::default() }];
+            out.sends = vec![Posted { to, bytes: 3, route, ..Default::default() }];
             out.receives = 1;
         }
     }

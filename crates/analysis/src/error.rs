@@ -1,3 +1,6 @@
+use topocoll_schedule::Schedule;
+use topocoll_topology::{Machine, parallel};
+
 /// Why a reader refuses a schedule, or cannot finish.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -217,7 +220,7 @@ pub fn check_work(what: &'static str, needed: u128, limit: u128) -> Result<(), A
 
 /// Bytes of all threads, of which each takes `bytes`.
 pub(crate) fn by_all_threads(bytes: u128) -> u128 {
-    bytes * topocoll_topology::parallel::threads() as u128
+    bytes * parallel::threads() as u128
 }
 
 /// Checks that `needed` bytes are at most `memory`.
@@ -229,4 +232,20 @@ pub fn check_memory(what: &'static str, needed: u128, memory: u128) -> Result<()
         return Err(AnalysisError::Memory { what, needed, memory });
     }
     Ok(())
+}
+
+/// Checks that a machine has `ranks` ranks.
+///
+/// # Errors
+/// [`AnalysisError::Ranks`].
+pub fn check_ranks(ranks: u32, machine: &Machine) -> Result<(), AnalysisError> {
+    match machine.ranks() {
+        machine if machine != ranks => Err(AnalysisError::Ranks { ranks, machine }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a schedule that names no blocks, as its delivery cannot be verified.
+pub(crate) fn check_named(schedule: &Schedule) -> Result<(), AnalysisError> {
+    if schedule.rule().names_blocks() { Ok(()) } else { Err(AnalysisError::NoBlocks) }
 }

@@ -9,8 +9,8 @@ use topocoll_schedule::{Kinds, Rule};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
 use crate::charges::Rates;
-use crate::counts::StepCount;
 use crate::loads::{Busiest, LineLoads};
+use crate::step_count::StepCount;
 
 /// The boxes of a step and the messages that they send.
 #[derive(Default)]
@@ -250,7 +250,8 @@ mod tests {
     use topocoll_topology::{Machine, Topology};
 
     use super::*;
-    use crate::counts::Reader;
+    use crate::count_step::Counter;
+    use crate::visit::Weights;
 
     /// Ranks send by the kinds of their coordinates, which are random in every step.
     struct Random {
@@ -351,12 +352,12 @@ mod tests {
                 let origin = Origin { algorithm: String::new(), parameters: Parameters::new() };
                 Schedule::new(problem, origin, Random { grid: grid.clone(), told })
             });
-            let [told, plain] = [&told, &plain].map(|of| Reader::new(of, &machine).unwrap());
+            let [told, plain] = [&told, &plain].map(|of| Counter::new(of, &machine).unwrap());
             let mut scratch = [told.scratch(), plain.scratch()];
             for step in 0..60 {
                 let Some(counts) = told.step_by_kinds(step, &mut scratch[0]) else { continue };
                 by_kinds += 1;
-                let expected = plain.step(step, &mut scratch[1], crate::counts::Weights::Equal(3));
+                let expected = plain.step(step, &mut scratch[1], Weights::Equal);
                 assert_eq!(counts, expected, "{sides:?}, step {step}");
             }
         }

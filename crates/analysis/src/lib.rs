@@ -25,12 +25,12 @@
 
 mod all_to_all_v;
 mod bounds;
-mod boxes;
 mod certificate;
 mod charges;
 mod checks;
 mod conflicts;
 pub mod contention;
+mod count_step;
 mod counts;
 mod error;
 pub mod formats;
@@ -42,10 +42,15 @@ mod paths;
 mod progress;
 mod replay;
 mod shift;
+mod step_count;
 mod symmetry;
+mod time;
 mod totals;
+mod traffic;
 mod verify;
 mod violation;
+mod visit;
+mod way;
 mod written;
 
 pub use bounds::{
@@ -54,12 +59,12 @@ pub use bounds::{
 };
 pub use certificate::{check_certifiable, write_certificate};
 pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflicts};
-pub use counts::{
-    Counts, StepCount, Time, check_counting_work, check_ranks, count, count_steps, counting_work,
-};
-pub use error::{AnalysisError, check_memory, check_work};
+pub use counts::{check_counting_work, count, count_steps, counting_work};
+pub(crate) use error::check_named;
+pub use error::{AnalysisError, check_memory, check_ranks, check_work};
 pub use progress::Progress;
+pub use step_count::{Counts, StepCount};
+pub use time::Time;
 pub use totals::{LinkTotals, link_totals};
-pub(crate) use verify::check_named;
 pub use verify::{Method, REPLAY_UP_TO, Verification, verify, verify_watched};
 pub use violation::Violation;

@@ -1,10 +1,14 @@
 //! The load of each directed link, counted on one period of the machine.
 
+mod line;
+
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{Coordinates, Grid, LinkId, Rank, Route, Shape, Topology};
 
+pub(crate) use self::line::LineLoads;
 use crate::charges::Rates;
 use crate::symmetry;
+use crate::way::Way;
 
 /// Loads of the links of a grid or graph, up to the translations of a [`RankClasses`].
 ///
@@ -114,155 +118,6 @@ impl GraphLinks {
         }
         load.0 += u64::from(times);
         load.1 += u128::from(times) * bytes;
-    }
-}
-
-/// Loads along one dimension in one direction, kept where they change.
-#[derive(Default)]
-pub(crate) struct LineLoads {
-    used: bool,
-    /// By position, the messages that begin there minus those that end.
-    messages: Vec<i64>,
-    /// Bytes of the first message.
-    bytes: i128,
-    /// By position, the bytes of the others beyond that; empty until some differ.
-    more: Vec<i128>,
-    /// The positions entered, as bits.
-    entered: Vec<u64>,
-    /// By line, the load behind the last change.
-    running: Vec<Running>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Running {
-    since: u32,
-    messages: i64,
-    more: i128,
-}
-
-impl LineLoads {
-    /// Prepares it for a first message.
-    pub(crate) fn open(&mut self, positions: usize, bytes: i128) {
-        if self.messages.is_empty() {
-            self.messages = vec![0; positions];
-            self.entered = vec![0; positions.div_ceil(64)];
-        }
-        if !self.used {
-            (self.used, self.bytes) = (true, bytes);
-        }
-    }
-
-    fn enter(&mut self, position: usize, messages: i64, more: i128) {
-        self.messages[position] += messages;
-        self.entered[position / 64] |= 1 << (position % 64);
-        if more != 0 {
-            self.more.resize(self.messages.len(), 0);
-            self.more[position] += more;
-        }
-    }
-
-    /// Enters `hops` links from position `first` of a period, `times` messages of `bytes` on each.
-    /// Its positions are at `base` and every `stride` after.
-    pub(crate) fn add_range(
-        &mut self,
-        (base, stride, period): (usize, usize, usize),
-        first: usize,
-        hops: u64,
-        (times, bytes): (i64, i128),
-    ) {
-        let more = bytes - self.bytes;
-        let mut enter = |position, rounds| {
-            let times = rounds * times;
-            let more = if more == 0 { 0 } else { i128::from(times) * more };
-            self.enter(base + position * stride, times, more);
-        };
-        let (rounds, rest) = match hops < period as u64 {
-            true => (0, hops as usize),
-            false => ((hops / period as u64) as i64, (hops % period as u64) as usize),
-        };
-        if rounds > 0 {
-            enter(0, rounds);
-        }
-        if rest > 0 {
-            let end = first + rest;
-            enter(first, 1);
-            if end > period {
-                enter(0, 1);
-                enter(end - period, -1);
-            } else if end < period {
-                enter(end, -1);
-            }
-        }
-    }
-
-    fn merge(&mut self, other: &Self) {
-        if !other.used {
-            return;
-        }
-        self.open(other.messages.len(), other.bytes);
-        let beyond = other.bytes - self.bytes;
-        each_bit(&other.entered, |position| {
-            let messages = other.messages[position];
-            let more = other.more.get(position).copied().unwrap_or(0);
-            self.enter(position, messages, more + i128::from(messages) * beyond);
-        });
-    }
-
-    /// Calls `each` with the first position, the length, the messages and the bytes of every run of
-    /// equal loads on lines of `period` positions, `stride` apart. Resets all loads.
-    pub(crate) fn drain(
-        &mut self,
-        period: u32,
-        stride: u32,
-        mut each: impl FnMut(usize, u32, u64, u128),
-    ) {
-        let Self { used, messages, bytes, more, entered, running } = self;
-        *used = false;
-        running.resize(stride as usize, Running::default());
-        // Lines lie side by side in blocks.
-        let length = period as usize * stride as usize;
-        let mut block = 0;
-        let mut run = |block: usize, line: usize, of: Running, end: u32| {
-            if of.messages > 0 && of.since < end {
-                let first = block + line + of.since as usize * stride as usize;
-                let carried = i128::from(of.messages) * *bytes + of.more;
-                each(first, end - of.since, of.messages as u64, carried as u128);
-            }
-        };
-        let end_of =
-            |block, running: &mut [Running], run: &mut dyn FnMut(usize, usize, Running, u32)| {
-                for (line, of) in running.iter_mut().enumerate() {
-                    run(block, line, std::mem::take(of), period);
-                }
-            };
-        each_bit(entered, |position| {
-            if position >= block + length {
-                end_of(block, running, &mut run);
-                block = position / length * length;
-            }
-            let within = (position - block) as u32;
-            let (at, line) = (within / stride, (within % stride) as usize);
-            let begun = std::mem::take(&mut messages[position]);
-            let more = more.get_mut(position).map_or(0, std::mem::take);
-            if (begun, more) != (0, 0) {
-                let of = &mut running[line];
-                run(block, line, *of, at);
-                *of = Running { since: at, messages: of.messages + begun, more: of.more + more };
-            }
-        });
-        end_of(block, running, &mut run);
-        entered.fill(0);
-    }
-}
-
-/// Calls `each` with the places of all bits that are set, in order.
-fn each_bit(words: &[u64], mut each: impl FnMut(usize)) {
-    for (i, &word) in words.iter().enumerate() {
-        let mut rest = word;
-        while rest != 0 {
-            each(64 * i + rest.trailing_zeros() as usize);
-            rest &= rest - 1;
-        }
     }
 }
 
@@ -379,25 +234,17 @@ impl Loads {
         u128::from(counted(&nodes, topology)) * each as u128
     }
 
-    /// Adds a message of `bytes` that takes `route` from `from`.
-    pub(crate) fn add(&mut self, topology: &dyn Topology, from: Rank, route: &Route, bytes: u128) {
-        let node = Rank(topology.node_of(from));
-        match (&mut self.links, topology.network()) {
-            (Links::Grid(places, lines), Shape::Grid(grid)) => {
+    /// Adds a message of `bytes` from a rank.
+    pub(crate) fn add(&mut self, topology: &dyn Topology, from: Rank, way: &Way<'_>, bytes: u128) {
+        match (&mut self.links, topology.network(), way) {
+            (Links::Grid(places, lines), Shape::Grid(grid), Way::Route(route)) => {
                 let load = (i64::from(self.times), bytes as i128);
-                places.enter(lines, grid, node, route, load);
+                places.enter(lines, grid, Rank(topology.node_of(from)), route, load);
             }
-            (Links::Graph(links), Shape::Graph(graph)) => {
-                graph.for_each_link(node, route, &mut |link| links.add(link, self.times, bytes));
+            (Links::Graph(links), ..) => {
+                way.each_link(topology, from, &mut |link| links.add(link, self.times, bytes));
             }
             _ => {}
-        }
-    }
-
-    /// Adds a message of `bytes` over some links of a graph.
-    pub(crate) fn add_over(&mut self, over: &[LinkId], bytes: u128) {
-        if let Links::Graph(links) = &mut self.links {
-            over.iter().for_each(|&link| links.add(link, self.times, bytes));
         }
     }
 
@@ -546,7 +393,7 @@ mod tests {
                         route.push(u as u32, if random.bool() { to } else { 0 });
                     }
                     let part = usize::from(round > 2 && random.bool());
-                    parts[part].add(&grid, representative, &route, bytes);
+                    parts[part].add(&grid, representative, &Way::Route(&route), bytes);
                     for rank in (0..grid.ranks()).map(Rank) {
                         if classes.class_of(rank) == classes.class_of(representative) {
                             grid.for_each_link(rank, &route, &mut |link| {

@@ -6,6 +6,7 @@
 //! touch them, not to blocks times steps. Boxes are followed one after another, so memory does not
 //! grow with them.
 
+mod boxes;
 mod table;
 mod touches;
 
@@ -16,9 +17,9 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Machine, Rank, parallel};
 
+use self::boxes::{Map, SlotBox};
 use self::table::{Entry, Move, Table, check_writes, touched};
 pub(crate) use self::touches::Span;
-use crate::boxes::{Map, SlotBox};
 use crate::checks::first_violation;
 use crate::error::{by_all_threads, check_memory, check_work};
 use crate::{AnalysisError, Progress, Violation, checks};

@@ -1,22 +1,20 @@
 //! Full replay: moves every block of every rank as the schedule says.
 
+mod labels;
+
 use rayon::prelude::*;
-use topocoll_schedule::{
-    Block, Collective, Part, Problem, Schedule, Slot, SlotSet, Step, Transfer,
-};
+use topocoll_schedule::{Block, Collective, Part, Schedule, Slot, SlotSet, Step, Transfer};
 use topocoll_topology::{Machine, Rank, Route, parallel};
 
+use self::labels::{
+    Label, NOTHING, block, check_ends, for_each_range, gather, label, pieces_of, scatter,
+};
 use crate::checks::first_violation;
 use crate::error::{check_memory, check_work};
 use crate::pairs::ByPeer;
 use crate::paths::WORK_LIMIT;
 use crate::written::Written;
 use crate::{AnalysisError, Progress, Violation, checks, pairs};
-
-/// The identity of a block, or [`NOTHING`].
-type Label = u32;
-const NOTHING: Label = Label::MAX;
-
 /// Ranks handled together by one thread.
 const CHUNK: usize = 32;
 
@@ -416,126 +414,4 @@ fn explain(schedule: &Schedule, mut violation: Violation) -> Violation {
         }
     }
     violation
-}
-
-fn label(problem: Problem, block: Block) -> Label {
-    match problem.operation {
-        Collective::AllToAll => block.from.0 * problem.ranks + block.to.0,
-        Collective::AllGather => block.from.0,
-    }
-}
-
-fn block(problem: Problem, label: Label) -> Option<Block> {
-    if label == NOTHING {
-        return None;
-    }
-    Some(match problem.operation {
-        Collective::AllToAll => {
-            Block { from: Rank(label / problem.ranks), to: Rank(label % problem.ranks) }
-        }
-        Collective::AllGather => Block::of(Rank(label)),
-    })
-}
-
-/// Checks that both ends list equally many slots and, if blocks are split, the same parts.
-fn check_ends(bounds: &[u64], from: &SlotSet, to: &SlotSet) -> Result<(), ()> {
-    let agree = from.len() == to.len()
-        && (bounds.len() == 2
-            || from.slots().map(|(_, part)| part).eq(to.slots().map(|(_, part)| part)));
-    if agree { Ok(()) } else { Err(()) }
-}
-
-/// The pieces of a block that a part covers, first and one past the last.
-fn pieces_of(bounds: &[u64], part: Part) -> (usize, usize) {
-    let piece =
-        |byte| bounds.binary_search(&byte).expect("bug: a part that no cut of the rule bounds");
-    match part {
-        Part::Whole => (0, bounds.len() - 1),
-        Part::Bytes { first, end } => (piece(first), piece(end)),
-    }
-}
-
-/// An error about a slot that is read or written.
-enum Fault {
-    OutOfRange(i128),
-    Empty(Slot),
-}
-
-impl Fault {
-    fn violation(self, step: u32, rank: Rank, slots: u64) -> Violation {
-        match self {
-            Self::OutOfRange(slot) => Violation::OutOfRange { step, rank, slot, slots },
-            Self::Empty(slot) => Violation::Empty { step, rank, slot },
-        }
-    }
-}
-
-/// Calls `visit` with the range of labels of each contiguous run of a set.
-fn for_each_range(
-    pieces: usize,
-    bounds: &[u64],
-    set: &SlotSet,
-    slots: u64,
-    mut visit: impl FnMut(std::ops::Range<usize>) -> Result<(), Fault>,
-) -> Result<(), Fault> {
-    for run in set.runs() {
-        let (low, high) = run.slots.span().expect("bug: an empty run in a set");
-        if low < 0 || high >= i128::from(slots) {
-            return Err(Fault::OutOfRange(if low < 0 { low } else { high }));
-        }
-        let (first, end) = pieces_of(bounds, run.part);
-        for (slot, length) in run.slots.contiguous_runs() {
-            let (slot, length) = (slot as usize * pieces, length as usize * pieces);
-            if end - first == pieces {
-                visit(slot..slot + length)?;
-            } else {
-                (slot..slot + length)
-                    .step_by(pieces)
-                    .try_for_each(|slot| visit(slot + first..slot + end))?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn gather(
-    row: &[Label],
-    pieces: usize,
-    bounds: &[u64],
-    set: &SlotSet,
-    slots: u64,
-    staged: &mut Vec<Label>,
-) -> Result<(), Fault> {
-    let before = staged.len();
-    for_each_range(pieces, bounds, set, slots, |range| {
-        staged.extend_from_slice(&row[range]);
-        Ok(())
-    })?;
-    if staged[before..].contains(&NOTHING) {
-        // Rare: find the slot.
-        for_each_range(pieces, bounds, set, slots, |range| {
-            match row[range.clone()].iter().position(|&l| l == NOTHING) {
-                Some(i) => Err(Fault::Empty(((range.start + i) / pieces) as Slot)),
-                None => Ok(()),
-            }
-        })?;
-    }
-    Ok(())
-}
-
-fn scatter<'l>(
-    row: &mut [Label],
-    pieces: usize,
-    bounds: &[u64],
-    set: &SlotSet,
-    slots: u64,
-    mut from: &'l [Label],
-) -> Result<&'l [Label], Fault> {
-    for_each_range(pieces, bounds, set, slots, |range| {
-        let (head, rest) = from.split_at(range.len());
-        row[range].copy_from_slice(head);
-        from = rest;
-        Ok(())
-    })?;
-    Ok(from)
 }

@@ -13,13 +13,15 @@
 //! side - 1 - i) messages: most in the middle, also for several shifts. Time per step is proportional
 //! to dimensions and messages and does not depend on the size.
 
-use hashbrown::HashMap;
+mod totals;
+
 use smallvec::SmallVec;
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{Grid, LinkId, Rank, Shape, Ties, Topology};
 
+pub(crate) use self::totals::Totals;
 use crate::charges::Rates;
-use crate::counts::StepCount;
+use crate::step_count::StepCount;
 
 /// A rule on a grid of nodes in which equivalent ranks send to the same shifts of the number of
 /// their node, by equal routes.
@@ -61,15 +63,6 @@ impl<'t> Cyclic<'t> {
             _ => return None,
         };
         (grid.ties() == Ties::Up).then_some(Self { grid, size, classes })
-    }
-
-    /// The first ranks of node 0: one of each class.
-    pub(crate) fn representatives(&self) -> impl Iterator<Item = Rank> + use<> {
-        let counted = match self.classes {
-            Classes::Ranks => 1,
-            Classes::Nodes(period) => period,
-        };
-        (0..counted).map(Rank)
     }
 
     /// The ranks of a node that differ in which of their messages leave it.
@@ -304,63 +297,6 @@ impl LineGroup<'_> {
             }
         }
     }
-}
-
-/// The bytes on the busiest link over several steps.
-pub(crate) struct Totals<'g> {
-    grid: &'g Grid,
-    along: Vec<TotalsAlong>,
-}
-
-/// Bytes on the links of one dimension, upwards and downwards.
-#[derive(Clone, Default)]
-struct TotalsAlong {
-    /// Bytes on lines of the lowest suffix.
-    lowest: [i128; 2],
-    /// By suffix, the bytes by which lines from this suffix on carry more.
-    more: HashMap<u32, [i128; 2]>,
-}
-
-impl<'g> Totals<'g> {
-    pub(crate) fn new(grid: &'g Grid) -> Self {
-        Self { grid, along: vec![TotalsAlong::default(); grid.sides().len()] }
-    }
-
-    /// Adds messages of every node.
-    pub(crate) fn add(&mut self, message: Shift) {
-        let (shift, bytes) = (message.node, u128::from(message.times) * message.bytes);
-        for (u, along) in self.along.iter_mut().enumerate() {
-            let stride = self.grid.radix().stride(u);
-            let on_lines = |suffix| {
-                let most = most(self.grid, u, turn(self.grid, u, shift, suffix));
-                most.map(|messages| i128::from(messages) * bytes as i128)
-            };
-            let (below, carrying) = (on_lines(0), stride - shift % stride);
-            add(&mut along.lowest, below);
-            if carrying < stride {
-                let above = on_lines(carrying);
-                let more = along.more.entry(carrying).or_default();
-                add(more, [0, 1].map(|i| above[i] - below[i]));
-            }
-        }
-    }
-
-    /// Bytes on the busiest link.
-    pub(crate) fn max_link_bytes(self) -> u128 {
-        let along = self.along.into_iter().map(|TotalsAlong { lowest: mut bytes, more }| {
-            let mut more: Vec<_> = more.into_iter().collect();
-            more.sort_unstable_by_key(|&(suffix, _)| suffix);
-            more.into_iter().fold(bytes[0].max(bytes[1]), |most, (_, more)| {
-                add(&mut bytes, more);
-                most.max(bytes[0]).max(bytes[1])
-            })
-        });
-        along.max().unwrap_or(0) as u128
-    }
-}
-
-fn add(sums: &mut [i128; 2], more: [i128; 2]) {
-    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }
 
 /// The most messages on one link of a line, upwards and downwards, if each message turns by `turn`.

@@ -1,7 +1,8 @@
 use topocoll_schedule::Schedule;
 use topocoll_topology::Machine;
 
-use crate::counts::{check_counting_memory, check_ranks};
+use crate::counts::check_counting_memory;
+use crate::error::{check_named, check_ranks};
 use crate::{
     AnalysisError, Counts, Progress, Violation, check_counting_work, count, paths, replay,
 };
@@ -136,9 +137,4 @@ pub fn verify_watched(
         counts: count(schedule, machine, None, memory)?,
         resent_blocks,
     })
-}
-
-/// Refuses a schedule that names no blocks, as its delivery cannot be verified.
-pub(crate) fn check_named(schedule: &Schedule) -> Result<(), AnalysisError> {
-    if schedule.rule().names_blocks() { Ok(()) } else { Err(AnalysisError::NoBlocks) }
 }

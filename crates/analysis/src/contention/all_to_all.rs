@@ -8,10 +8,10 @@ use topocoll_schedule::RankClasses;
 use topocoll_topology::{Coordinates, Machine, MixedRadix, Order, Rank};
 
 use super::patterns::shuffle;
-use super::traffic::{Posted, Share, Traffic};
 use crate::AnalysisError;
 use crate::error::check_memory;
 use crate::symmetry;
+use crate::traffic::{Posted, Share, Traffic};
 
 /// Every rank sends a message to every other, over the machine's routes, in the order of its
 /// [`endpoint`](Machine::endpoint).

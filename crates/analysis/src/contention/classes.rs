@@ -29,8 +29,8 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use topocoll_topology::{LinkId, Machine, Rank, Route, Shape};
 
-use super::traffic::{Share, Traffic};
 use crate::AnalysisError;
+use crate::traffic::{Share, Traffic};
 
 /// The classes that the routes of some traffic take.
 #[derive(Debug)]

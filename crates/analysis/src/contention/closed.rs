@@ -6,11 +6,12 @@ use topocoll_topology::{Ports, Rank};
 
 use super::clock::{Clock, Picoseconds};
 use super::run::{Outcome, StepTime};
-use super::simulate::Request;
+use super::simulation::Request;
 use super::survey::{Survey, handed};
-use super::traffic::Share;
 use crate::AnalysisError;
-use crate::counts::{StepCount, Sums, count_steps};
+use crate::counts::count_steps;
+use crate::step_count::{StepCount, Sums};
+use crate::traffic::Share;
 
 /// Without barriers, runs of fewer messages are simulated whole: they report every link and the
 /// chain of causes.

@@ -3,9 +3,9 @@
 use topocoll_schedule::{RankClasses, Schedule};
 use topocoll_topology::{Machine, Shape};
 
+use super::models::{ContentionModel, check_model};
 use super::settings::Settings;
-use super::simulate::{ContentionModel, check_model};
-use crate::counts::check_ranks;
+use crate::error::check_ranks;
 use crate::{AnalysisError, symmetry};
 
 /// The cost of simulating a schedule with one rank of each class where that is exact.
@@ -18,17 +18,6 @@ pub struct Estimate {
     pub messages: u128,
     /// Seconds of one core: the order of magnitude, as cores and schedules differ.
     pub seconds: f64,
-}
-
-/// Seconds of one core that a model takes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cost {
-    /// Of each message, or in the flit model of each flit,
-    pub(super) each: f64,
-    /// and of each link on its route.
-    pub(super) link: f64,
-    /// Whether it counts flits.
-    pub(super) flits: bool,
 }
 
 /// Estimates the cost of simulating a schedule without barriers, and visits no message.

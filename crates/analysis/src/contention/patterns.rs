@@ -5,9 +5,9 @@ use rand_pcg::rand_core::{RngCore, SeedableRng};
 use topocoll_topology::{Machine, Rank, Route, Shape};
 
 use super::settings::Settings;
-use super::traffic::{Posted, Share, Traffic};
 use crate::AnalysisError;
 use crate::error::check_memory;
+use crate::traffic::{Posted, Share, Traffic};
 
 /// A pattern's name and its destinations.
 struct Permutation {

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use topocoll_schedule::{Schedule, Transfer};
 use topocoll_topology::{Machine, Rank, Route, Shape, parallel};
 
-use super::traffic::{SHARED, Share, Traffic, share_of};
 use crate::AnalysisError;
+use crate::traffic::{SHARED, Share, Traffic, share_of};
 
 /// A schedule and the nodes of its ranks.
 #[derive(Clone, Debug)]

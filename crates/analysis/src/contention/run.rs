@@ -15,7 +15,7 @@ use super::network::{Held, InFlight, Network};
 use super::ranks::{Ranks, Simulated};
 use super::survey::handed;
 use super::timeline::RankStep;
-use super::traffic::{Posted, Share, Traffic};
+use crate::traffic::{Posted, Share, Traffic};
 use crate::{AnalysisError, Progress};
 
 /// The most links of the critical chain that are kept.
@@ -71,6 +71,20 @@ pub(crate) struct Outcome {
     pub(crate) partial: bool,
     /// By class and step; empty if it is not recorded.
     pub(crate) timeline: Vec<RankStep>,
+}
+
+impl Outcome {
+    /// Counts all times from `start`.
+    pub(super) fn rebase(&mut self, start: Picoseconds) {
+        self.end -= start;
+        self.first_handed = self.first_handed.map(|first| first - start);
+        for time in &mut self.steps {
+            (time.start, time.end) = (time.start - start, time.end - start);
+        }
+        for link in &mut self.chain {
+            link.link.at -= start;
+        }
+    }
 }
 
 /// A link of the critical chain, with the channel's name.

@@ -5,9 +5,9 @@ use topocoll_schedule::RankClasses;
 use topocoll_topology::{Machine, Segment, Shape, parallel};
 
 use super::clock::{Clock, Picoseconds};
-use super::traffic::{Share, Traffic};
 use crate::AnalysisError;
 use crate::error::check_work;
+use crate::traffic::{Share, Traffic};
 
 /// The most shares visited: a quarter of a minute.
 const WORK_LIMIT: u128 = 1 << 28;
@@ -44,7 +44,7 @@ pub(crate) struct Survey {
 pub(crate) fn handed(
     clock: &Clock<'_>,
     from: topocoll_topology::Rank,
-    send: &super::traffic::Posted,
+    send: &crate::traffic::Posted,
     ready: Picoseconds,
 ) -> Picoseconds {
     ready

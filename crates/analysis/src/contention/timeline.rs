@@ -6,8 +6,8 @@ use topocoll_topology::{Machine, Rank};
 use super::clock::{Clock, Picoseconds, picoseconds};
 use super::ranks::Simulated;
 use super::settings::Settings;
-use super::traffic::{Share, Traffic};
-use crate::counts::check_ranks;
+use crate::error::check_ranks;
+use crate::traffic::{Share, Traffic};
 use crate::{AnalysisError, symmetry};
 
 /// One step of one rank. Times count from the beginning of the run.

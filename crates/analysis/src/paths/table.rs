@@ -7,8 +7,8 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Machine, Rank, Route, parallel};
 
+use super::boxes::Map;
 use super::touches::{Span, Touches};
-use crate::boxes::Map;
 use crate::written::written_twice;
 use crate::{Violation, checks};
 

@@ -139,12 +139,12 @@ impl Traffic for Scheduled<'_> {
 
 thread_local! {
     /// A step whose memory is reused.
-    pub(super) static SHARED: std::cell::RefCell<Step> = std::cell::RefCell::default();
+    pub(crate) static SHARED: std::cell::RefCell<Step> = std::cell::RefCell::default();
 }
 
 /// Turns a rank's step into a node's share; `place` gives the receiving node and the route, and says
 /// whether that is the route of the schedule.
-pub(super) fn share_of(
+pub(crate) fn share_of(
     schedule: &Schedule,
     machine: &Machine,
     does: &Step,

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Slot, SlotSet, Strided};
 
-use crate::paths::Span;
+use super::Span;
 
 /// Slots that travel together: their initial and their current positions.
 ///

@@ -1,0 +1,391 @@
+//! Counts one step over all ranks: every link, one rank of each class that is not idle.
+
+use rayon::prelude::*;
+use topocoll_schedule::{RankClasses, Schedule, Transfer};
+use topocoll_topology::{Coordinates, Grid, INTRA_NODE, Machine, Ports, Rank, Shape, parallel};
+
+use crate::charges::Rates;
+use crate::error::{by_all_threads, check_memory, check_ranks};
+use crate::kinds::Boxes;
+use crate::loads::{Busiest, Loads};
+use crate::shift::{self, Shift};
+use crate::step_count::{Amounts, StepCount, Sums};
+use crate::traffic::Traffic;
+use crate::visit::{Does, Sent, Source, Visitor, Weights};
+use crate::way::Way;
+use crate::{AnalysisError, symmetry};
+
+/// The most steps counted together.
+const MAX_CHUNK: u32 = 512;
+
+/// Segments visited in a batch of steps: part of a second.
+const BATCH_WORK: u128 = 1 << 22;
+
+pub(crate) struct Counter<'a> {
+    pub(crate) visitor: Visitor<'a>,
+    rates: Rates<'a>,
+    ports: Ports,
+    /// The classes of nodes, and the ranks of a class on each node where links are counted.
+    nodes: (RankClasses, u32),
+    /// Whether ranks are charged as nodes; not if nodes have several ranks.
+    is_node: bool,
+    /// The classes of nodes whose messages are counted.
+    nodes_counted: usize,
+    /// The ranks whose messages received are known where they are sent.
+    receivers: usize,
+    /// Where ranks may act by the kinds of their coordinates, of which there are fewer than classes.
+    kinds: Option<&'a Grid>,
+}
+
+/// The memory of one thread.
+pub(crate) struct Scratch {
+    does: Does,
+    loads: Option<Loads>,
+    busiest: Vec<Busiest>,
+    shifts: Vec<Shift>,
+    boxes: Boxes,
+    /// Bytes that each node sends to other nodes, and receives from them.
+    by_node: Vec<[Amounts; 2]>,
+    /// Bytes and attoseconds that each rank receives, where they are known where they are sent.
+    received: Vec<[Amounts; 2]>,
+}
+
+impl<'a> Counter<'a> {
+    /// Of the classes of a schedule of equal blocks.
+    pub(crate) fn new(schedule: &'a Schedule, machine: &'a Machine) -> Result<Self, AnalysisError> {
+        check_ranks(schedule.problem.ranks, machine)?;
+        let classes = schedule.rule().classes();
+        let counter = Self::of(Source::Schedule(schedule), machine, &classes);
+        let kinds = match machine.topology.shape() {
+            Shape::Grid(grid) if counter.visitor.cyclic.is_none() => {
+                let positions: u64 = grid.sides().iter().map(|&side| u64::from(side)).sum();
+                Some(grid).filter(|_| u64::from(counter.visitor.classes.count()) > positions)
+            }
+            _ => None,
+        };
+        Ok(Self { kinds, ..counter })
+    }
+
+    /// Of all ranks of a schedule whose blocks have sizes.
+    pub(crate) fn of_sizes(
+        schedule: &'a Schedule,
+        machine: &'a Machine,
+    ) -> Result<Self, AnalysisError> {
+        let ranks = schedule.problem.ranks;
+        check_ranks(ranks, machine)?;
+        let classes = RankClasses::distinct(ranks);
+        let counter = Self::of(Source::Schedule(schedule), machine, &classes);
+        Ok(Self { receivers: ranks as usize, ..counter })
+    }
+
+    /// Of traffic, which exceeds no ports. What ranks and nodes receive is only known where it is sent:
+    /// if their injection is limited, all ranks are visited.
+    pub(crate) fn of_traffic(traffic: &'a dyn Traffic, machine: &'a Machine) -> Self {
+        let (source, counted) = (Source::Traffic(traffic), |count: u32| count as usize);
+        if machine.timing.injection.is_unlimited() {
+            let counter = Self::of(source, machine, &traffic.classes());
+            return Self { is_node: false, nodes_counted: 0, ..counter };
+        }
+        let counter = Self::of(source, machine, &RankClasses::distinct(traffic.nodes()));
+        let nodes_counted = counted(machine.topology.nodes());
+        Self { is_node: false, receivers: counted(traffic.nodes()), nodes_counted, ..counter }
+    }
+
+    fn of(source: Source<'a>, machine: &'a Machine, classes: &RankClasses) -> Self {
+        let (visitor, topology) = (Visitor::new(source, machine, classes), &*machine.topology);
+        let nodes = match visitor.cyclic {
+            Some(cyclic) => (cyclic.nodes(), 0),
+            None => symmetry::of_nodes(&visitor.classes, topology),
+        };
+        let is_node = !matches!(topology.shape(), Shape::Clustered(_));
+        let nodes_counted = if is_node { 0 } else { nodes.0.count() as usize };
+        let ports = source.schedule().map_or(Ports::ALL, |of| of.problem.both_ports());
+        let rates = Rates::new(machine);
+        Self { visitor, rates, ports, nodes, is_node, nodes_counted, receivers: 0, kinds: None }
+    }
+
+    /// Bytes of the counters of one thread.
+    pub(crate) fn memory(&self) -> u128 {
+        let Visitor { classes, machine, cyclic, .. } = &self.visitor;
+        let links = if cyclic.is_some() { 0 } else { Loads::memory(classes, &*machine.topology) };
+        links + ((self.nodes_counted + self.receivers) * size_of::<[Amounts; 2]>()) as u128
+    }
+
+    /// Checks that a step and all counters fit.
+    pub(crate) fn fits(&self, memory: u128) -> Result<(), AnalysisError> {
+        // The messages of a step, sent and received.
+        let step = 2 * u128::from(self.ports.rank) * size_of::<Transfer>() as u128;
+        let needed = by_all_threads(self.memory() + step);
+        check_memory("a step's messages and link counters", needed, memory)
+    }
+
+    pub(crate) fn scratch(&self) -> Scratch {
+        let Visitor { classes, machine, cyclic, .. } = &self.visitor;
+        let topology = &*machine.topology;
+        let counted = topology.link_numbers() > 0 && cyclic.is_none();
+        Scratch {
+            does: Does::default(),
+            loads: counted.then(|| Loads::new(classes, topology)),
+            busiest: Vec::new(),
+            shifts: Vec::new(),
+            boxes: Boxes::default(),
+            by_node: vec![<[Amounts; 2]>::default(); self.nodes_counted],
+            received: vec![<[Amounts; 2]>::default(); self.receivers],
+        }
+    }
+
+    fn steps(&self) -> u32 {
+        match self.visitor.source {
+            Source::Schedule(schedule) => schedule.rule().steps(),
+            Source::Traffic(traffic) => traffic.steps(),
+        }
+    }
+
+    /// An upper bound on the number of route segments that are visited, if traffic has one message of each
+    /// rank in each step.
+    pub(crate) fn work(&self) -> u128 {
+        let Visitor { machine, classes, cyclic, source } = &self.visitor;
+        let node_ports = source.schedule().map_or(1, |of| of.problem.node_ports);
+        let ports = u128::from(source.schedule().map_or(1, |of| of.problem.ports));
+        let dimensions = |grid: &Grid| grid.sides().len() as u128;
+        // Of a message between nodes.
+        let segments = match machine.topology.network() {
+            // Lines of a shift differ in the carries of all messages of a step.
+            Shape::Grid(grid) if cyclic.is_some() => ports * dimensions(grid),
+            Shape::Grid(grid) => dimensions(grid),
+            // Every hop of a route is visited.
+            Shape::Graph(graph) => graph.diameter().max(1).into(),
+            Shape::Complete | Shape::Clustered(_) => 1,
+        };
+        // The ranks of a node share its ports.
+        let per_rank = match machine.ranks() / machine.topology.nodes() {
+            size if size > 1 && machine.topology.link_numbers() > 0 => {
+                let of_node = u128::from(node_ports) * segments / u128::from(size);
+                ports + of_node.min(ports * segments)
+            }
+            _ => ports * segments,
+        };
+        u128::from(self.steps()) * u128::from(classes.count()) * per_rank
+    }
+
+    /// Counts all steps of equal blocks, calls `each` with every one, in order, and adds them up.
+    pub(crate) fn each_step(
+        &self,
+        memory: u128,
+        mut each: impl FnMut(u32, &StepCount),
+    ) -> Result<Sums, AnalysisError> {
+        let steps = self.steps();
+        let batch = u128::from(steps.min(MAX_CHUNK)) * size_of::<StepCount>() as u128;
+        check_memory("the counts of some steps", batch, memory)?;
+        let per_step = self.work() / u128::from(steps).max(1);
+        let threads = parallel::threads() as u128;
+        let size = (BATCH_WORK / per_step.max(1)).max(threads).min(MAX_CHUNK.into()) as u32;
+        let mut sums = Sums::default();
+        let mut scratches: Vec<Scratch> = (0..threads).map(|_| self.scratch()).collect();
+        for batch in (0..steps).step_by(size as usize) {
+            let batch = batch..steps.min(batch.saturating_add(size));
+            let part = batch.len().div_ceil(scratches.len());
+            let of_thread = |(i, scratch): (usize, &mut Scratch)| -> Vec<StepCount> {
+                let steps = batch.clone().skip(i * part).take(part);
+                steps.map(|step| self.step(step, scratch, Weights::Equal)).collect()
+            };
+            let counted: Vec<_> =
+                parallel::each(&mut scratches).enumerate().map(of_thread).collect();
+            for (step, one) in batch.zip(counted.iter().flatten()) {
+                each(step, one);
+                sums.add(one);
+            }
+        }
+        Ok(sums)
+    }
+
+    /// Counts one step. `weights` are the sizes after its copies.
+    pub(crate) fn step(&self, step: u32, scratch: &mut Scratch, weights: Weights<'_>) -> StepCount {
+        if let Some(out) = self.step_by_kinds(step, scratch) {
+            return out;
+        }
+        let mut out = StepCount::default();
+        let (rates, classes) = (&self.rates, &self.visitor.classes);
+        let ranks_per_class = u64::from(self.visitor.machine.ranks() / classes.count());
+        scratch.shifts.clear();
+        self.visitor.each_active(step, &mut |rank| {
+            self.count_rank(step, (rank, ranks_per_class, None), weights, scratch, &mut out);
+        });
+        for load in scratch.received.iter_mut().map(std::mem::take) {
+            out.exceed(rates, self.ports.rank, load, 1);
+            out.charges.rank(rates, load[0].sum, self.is_node);
+        }
+        if let Some(cyclic) = self.visitor.cyclic {
+            shift::count(cyclic.grid, rates, &scratch.shifts, &mut out);
+        }
+        if let Some(loads) = &mut scratch.loads {
+            loads.take(rates, &mut scratch.busiest);
+            out.load_busiest(rates, &scratch.busiest, self.nodes_per_class());
+        }
+        for load in scratch.by_node.iter_mut().flat_map(std::mem::take) {
+            let time = |bytes| rates.attoseconds(false, bytes);
+            let times = Amounts { sum: time(load.sum), least: time(load.least), ..load };
+            out.inter_node = out.inter_node.max(load.messages);
+            out.exceed(rates, self.ports.node, [load, times], self.nodes_per_class());
+            out.charges.node(rates, load.sum);
+        }
+        out
+    }
+
+    /// The work of all steps if ranks act by kinds of coordinates in each; `None` if it is more than a
+    /// limit.
+    pub(crate) fn work_by_kinds(&self, limit: u128) -> Option<u128> {
+        let (grid, rule) = (self.kinds?, self.visitor.source.schedule()?.rule());
+        let mut boxes = Boxes::default();
+        (0..rule.steps()).try_fold(0u128, |work, step| {
+            let few = boxes.take(rule, step, grid, self.visitor.classes.count());
+            (few && work <= limit).then(|| work + boxes.work())
+        })
+    }
+
+    /// Counts one step if its ranks act by kinds of coordinates, of which there are few.
+    pub(crate) fn step_by_kinds(&self, step: u32, scratch: &mut Scratch) -> Option<StepCount> {
+        let (grid, rule) = (self.kinds?, self.visitor.source.schedule()?.rule());
+        if !scratch.boxes.take(rule, step, grid, self.visitor.classes.count()) {
+            return None;
+        }
+        let (mut out, mut of) =
+            (StepCount::default(), Coordinates::from_elem(0, grid.sides().len()));
+        loop {
+            let (rank, ranks) = scratch.boxes.ranks(grid, &of);
+            let of_box = (rank, ranks, Some((grid, &of)));
+            self.count_rank(step, of_box, Weights::Equal, scratch, &mut out);
+            if !scratch.boxes.next(&mut of) {
+                break;
+            }
+        }
+        scratch.boxes.count(grid, &self.rates, &mut out);
+        Some(out)
+    }
+
+    /// Counts a step of one rank of `times` that do the same: those of a class, or of a box.
+    fn count_rank(
+        &self,
+        step: u32,
+        (rank, times, of_box): (Rank, u64, Option<(&Grid, &Coordinates)>),
+        weights: Weights<'_>,
+        scratch: &mut Scratch,
+        out: &mut StepCount,
+    ) {
+        let Scratch { does, loads, shifts, boxes, by_node, received, .. } = scratch;
+        let (visitor, rates) = (&self.visitor, &self.rates);
+        let topology = &*visitor.machine.topology;
+        out.copied = out.copied.max(visitor.read((rank, step), weights, does));
+        out.messages += u128::from(times) * does.sent.len() as u128;
+        // What a rank receives is counted where it is sent, or where it is received.
+        let known = received.is_empty();
+        self.exceed_by_rank(rank, times, does.sent.iter().copied(), out);
+        if known {
+            self.exceed_by_rank(rank, times, visitor.received(does), out);
+        }
+        let mut sent = 0u128;
+        for i in 0..does.sent.len() {
+            let message @ Sent { peer, bytes, packed } = does.sent[i];
+            sent += bytes;
+            if let Some(received) = received.get_mut(peer.index()) {
+                received[0].add(1, bytes);
+                received[1].add(1, self.alone(rank, peer, bytes));
+            }
+            self.count_by_node([rank, peer], 0, message, by_node);
+            if !known {
+                self.count_by_node([peer, rank], 1, message, by_node);
+            }
+            out.largest_message = out.largest_message.max(bytes);
+            out.packed = out.packed.max(packed);
+            if let Some(cyclic) = visitor.cyclic {
+                // The representative is on node 0, so its peer's node is the shift.
+                for shift in cyclic.shifts(peer, bytes) {
+                    match shift.node {
+                        0 => out.charges.link(rates, INTRA_NODE, bytes),
+                        _ => shifts.push(shift),
+                    }
+                }
+                continue;
+            }
+            let way = visitor.way(rank, i, does);
+            out.hops = out.hops.max(way.hops());
+            out.charges.way(rates, rank, &way, times, bytes);
+            match (way, of_box, loads.as_mut()) {
+                (Way::Route(route), Some((grid, of)), _) => boxes.add(grid, of, route, bytes),
+                (Way::Route(_) | Way::Links(_), None, Some(loads)) => {
+                    loads.add(topology, rank, &way, bytes);
+                }
+                _ => out.charges.link(rates, topology.link_class(rank, peer), bytes),
+            }
+        }
+        if known && !by_node.is_empty() {
+            for message in visitor.received(does) {
+                self.count_by_node([rank, message.peer], 1, message, by_node);
+            }
+        }
+        if !visitor.machine.timing.injection.is_unlimited() {
+            out.charges.rank(rates, sent, self.is_node);
+            if known {
+                let bytes = visitor.received(does).map(|message| message.bytes).sum();
+                out.charges.rank(rates, bytes, self.is_node);
+            }
+        }
+    }
+
+    /// Adds `times` ranks that send, or receive, these messages, if they are more than ports.
+    fn exceed_by_rank(
+        &self,
+        rank: Rank,
+        times: u64,
+        messages: impl ExactSizeIterator<Item = Sent> + Clone,
+        out: &mut StepCount,
+    ) {
+        if messages.len() <= self.ports.rank as usize {
+            return;
+        }
+        // The messages of equivalent ranks of a node may differ in whether they leave it.
+        let members = self.visitor.cyclic.map_or(1, |cyclic| cyclic.members());
+        let ranks = self.visitor.machine.ranks();
+        for turn in 0..members {
+            let turned = |Rank(rank): Rank| Rank((rank + turn) % ranks);
+            let mut load = <[Amounts; 2]>::default();
+            for Sent { peer, bytes, .. } in messages.clone() {
+                load[0].add(1, bytes);
+                load[1].add(1, self.alone(turned(rank), turned(peer), bytes));
+            }
+            out.exceed(&self.rates, self.ports.rank, load, times / u64::from(members));
+        }
+    }
+
+    /// Attoseconds of a message between two ranks over the fastest links.
+    fn alone(&self, from: Rank, to: Rank, bytes: u128) -> u128 {
+        let topology = &*self.visitor.machine.topology;
+        let within = topology.node_of(from) == topology.node_of(to);
+        self.rates.attoseconds(within, bytes)
+    }
+
+    fn nodes_per_class(&self) -> u64 {
+        u64::from(self.visitor.machine.topology.nodes() / self.nodes.0.count())
+    }
+
+    /// Adds a message to what the node of its first end sends, or receives.
+    fn count_by_node(
+        &self,
+        ends: [Rank; 2],
+        direction: usize,
+        message: Sent,
+        by_node: &mut [[Amounts; 2]],
+    ) {
+        if by_node.is_empty() {
+            return;
+        }
+        let (nodes, of_class) = &self.nodes;
+        let [own, other] = ends.map(|rank| self.visitor.machine.topology.node_of(rank));
+        let times = match self.visitor.cyclic {
+            Some(cyclic) => cyclic.crossing(ends[1]),
+            None if own == other => 0,
+            None => *of_class,
+        };
+        by_node[nodes.class_of(Rank(own)) as usize][direction].add(times, message.bytes);
+    }
+}

@@ -1,0 +1,63 @@
+//! Link loads of several steps together.
+
+use hashbrown::HashMap;
+use topocoll_topology::Grid;
+
+use super::{Shift, most, turn};
+
+/// The bytes on the busiest link over several steps.
+pub(crate) struct Totals<'g> {
+    grid: &'g Grid,
+    along: Vec<TotalsAlong>,
+}
+
+/// Bytes on the links of one dimension, upwards and downwards.
+#[derive(Clone, Default)]
+struct TotalsAlong {
+    /// Bytes on lines of the lowest suffix.
+    lowest: [i128; 2],
+    /// By suffix, the bytes by which lines from this suffix on carry more.
+    more: HashMap<u32, [i128; 2]>,
+}
+
+impl<'g> Totals<'g> {
+    pub(crate) fn new(grid: &'g Grid) -> Self {
+        Self { grid, along: vec![TotalsAlong::default(); grid.sides().len()] }
+    }
+
+    /// Adds messages of every node.
+    pub(crate) fn add(&mut self, message: Shift) {
+        let (shift, bytes) = (message.node, u128::from(message.times) * message.bytes);
+        for (u, along) in self.along.iter_mut().enumerate() {
+            let stride = self.grid.radix().stride(u);
+            let on_lines = |suffix| {
+                let most = most(self.grid, u, turn(self.grid, u, shift, suffix));
+                most.map(|messages| i128::from(messages) * bytes as i128)
+            };
+            let (below, carrying) = (on_lines(0), stride - shift % stride);
+            add(&mut along.lowest, below);
+            if carrying < stride {
+                let above = on_lines(carrying);
+                let more = along.more.entry(carrying).or_default();
+                add(more, [0, 1].map(|i| above[i] - below[i]));
+            }
+        }
+    }
+
+    /// Bytes on the busiest link.
+    pub(crate) fn max_link_bytes(self) -> u128 {
+        let along = self.along.into_iter().map(|TotalsAlong { lowest: mut bytes, more }| {
+            let mut more: Vec<_> = more.into_iter().collect();
+            more.sort_unstable_by_key(|&(suffix, _)| suffix);
+            more.into_iter().fold(bytes[0].max(bytes[1]), |most, (_, more)| {
+                add(&mut bytes, more);
+                most.max(bytes[0]).max(bytes[1])
+            })
+        });
+        along.max().unwrap_or(0) as u128
+    }
+}
+
+fn add(sums: &mut [i128; 2], more: [i128; 2]) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}

@@ -1,0 +1,198 @@
+//! One visitor of steps, classes of ranks, messages and their links, for all that counts them.
+
+use topocoll_schedule::{RankClasses, Schedule, SlotSet, Step, Transfer};
+use topocoll_topology::{LinkId, Machine, Rank, Route, Shape};
+
+use crate::shift::{Cyclic, Shift};
+use crate::symmetry;
+use crate::traffic::{Share, Traffic};
+use crate::way::Way;
+
+/// Whose messages are visited.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    Schedule(&'a Schedule),
+    Traffic(&'a dyn Traffic),
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn schedule(self) -> Option<&'a Schedule> {
+        match self {
+            Self::Schedule(schedule) => Some(schedule),
+            Self::Traffic(_) => None,
+        }
+    }
+}
+
+/// The sizes of the blocks of a schedule in slots.
+#[derive(Clone, Copy)]
+pub(crate) enum Weights<'w> {
+    /// All blocks have the size of the problem.
+    Equal,
+    /// The bytes in each slot, rank by rank, and the slots of a rank. A message of no bytes is not sent.
+    Each(&'w [u64], usize),
+}
+
+/// Visits one rank of each class.
+pub(crate) struct Visitor<'a> {
+    pub(crate) source: Source<'a>,
+    pub(crate) machine: &'a Machine,
+    /// Classes of equivalent ranks.
+    pub(crate) classes: RankClasses,
+    /// Where link loads have a closed form. Then the classes are those of the rule.
+    pub(crate) cyclic: Option<Cyclic<'a>>,
+}
+
+/// A message that a rank sends or receives.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent {
+    pub(crate) peer: Rank,
+    pub(crate) bytes: u128,
+    /// Bytes that must be packed.
+    pub(crate) packed: u128,
+}
+
+/// What one rank does in a step.
+#[derive(Default)]
+pub(crate) struct Does {
+    step: Step,
+    share: Share,
+    route: Route,
+    links: Vec<LinkId>,
+    pub(crate) sent: Vec<Sent>,
+}
+
+impl<'a> Visitor<'a> {
+    /// The classes must be those of the source, or finer.
+    pub(crate) fn new(source: Source<'a>, machine: &'a Machine, classes: &RankClasses) -> Self {
+        let topology = &*machine.topology;
+        let cyclic = source.schedule().and_then(|_| Cyclic::new(classes, topology));
+        let classes = match cyclic {
+            Some(_) => classes.clone(),
+            None => symmetry::common(classes, topology),
+        };
+        Self { source, machine, classes, cyclic }
+    }
+
+    /// Calls `each` with the representatives that take part in a step, and perhaps with others.
+    pub(crate) fn each_active(&self, step: u32, each: &mut dyn FnMut(Rank)) {
+        match self.source {
+            Source::Schedule(schedule) => schedule.rule().active(step, &self.classes, each),
+            Source::Traffic(_) => self.classes.representatives().for_each(each),
+        }
+    }
+
+    /// Reads the messages that a rank sends in a step. Returns the bytes that it copies before.
+    pub(crate) fn read(
+        &self,
+        (rank, step): (Rank, u32),
+        weights: Weights<'_>,
+        does: &mut Does,
+    ) -> u128 {
+        does.sent.clear();
+        match self.source {
+            Source::Schedule(schedule) => {
+                schedule.rule().step(rank, step, &mut does.step);
+                let bytes = |slots: &SlotSet| bytes_of(schedule, weights, rank, slots);
+                if matches!(weights, Weights::Each(..)) {
+                    does.step.sends.retain(|send| bytes(&send.slots) > 0);
+                }
+                does.sent.extend(does.step.sends.iter().map(|send| {
+                    let bytes = bytes(&send.slots);
+                    let contiguous = send.slots.is_contiguous(schedule.problem.block_bytes);
+                    Sent { peer: send.peer, bytes, packed: if contiguous { 0 } else { bytes } }
+                }));
+                does.step.copies.iter().map(|copy| bytes(&copy.to)).sum()
+            }
+            Source::Traffic(traffic) => {
+                traffic.share(rank, step, &mut does.share);
+                does.sent.extend(does.share.sends.iter().map(|send| Sent {
+                    peer: send.to,
+                    bytes: send.bytes.into(),
+                    packed: send.packed.into(),
+                }));
+                does.share.copied
+            }
+        }
+    }
+
+    /// The messages that the rank read receives, where they are known: of equal blocks.
+    pub(crate) fn received(&self, does: &Does) -> impl ExactSizeIterator<Item = Sent> + Clone {
+        let (transfers, block_bytes): (&[Transfer], _) = match self.source {
+            Source::Schedule(schedule) => (&does.step.receives, schedule.problem.block_bytes),
+            Source::Traffic(_) => (&[], 0),
+        };
+        transfers.iter().map(move |receive| Sent {
+            peer: receive.peer,
+            bytes: receive.slots.bytes(block_bytes),
+            packed: 0,
+        })
+    }
+
+    /// The links of a message of the rank read.
+    pub(crate) fn way<'w>(&self, rank: Rank, message: usize, does: &'w mut Does) -> Way<'w> {
+        let topology = &*self.machine.topology;
+        let Does { step, share, route, links, .. } = does;
+        let route = match self.source {
+            Source::Schedule(_) => {
+                let send = &step.sends[message];
+                if let (true, Shape::Graph(graph)) = (send.route.is_empty(), topology.network()) {
+                    let [from, to] = [rank, send.peer].map(|end| Rank(topology.node_of(end)));
+                    if from != to {
+                        links.clear();
+                        graph.own_links(from, to, links);
+                        return Way::Links(links);
+                    }
+                }
+                send.route_from(rank, topology, route)
+            }
+            Source::Traffic(_) => &share.sends[message].route,
+        };
+        if route.is_empty() { Way::Unnumbered } else { Way::Route(route) }
+    }
+
+    /// Calls `each` with all messages of a step of equal blocks, each with its sender and its links.
+    pub(crate) fn each_message(
+        &self,
+        step: u32,
+        does: &mut Does,
+        each: &mut dyn FnMut(Rank, Sent, Way<'_>),
+    ) {
+        self.each_active(step, &mut |rank| {
+            self.read((rank, step), Weights::Equal, does);
+            for i in 0..does.sent.len() {
+                let sent = does.sent[i];
+                each(rank, sent, self.way(rank, i, does));
+            }
+        });
+    }
+
+    /// Calls `each` with the messages between nodes of a step of equal blocks whose link loads have a
+    /// closed form.
+    pub(crate) fn each_shift(
+        &self,
+        cyclic: &Cyclic<'_>,
+        step: u32,
+        does: &mut Does,
+        each: &mut dyn FnMut(Rank, Sent, Shift),
+    ) {
+        self.each_active(step, &mut |rank| {
+            self.read((rank, step), Weights::Equal, does);
+            for &sent in &does.sent {
+                let shifts = cyclic.shifts(sent.peer, sent.bytes);
+                shifts.filter(|shift| shift.node > 0).for_each(|shift| each(rank, sent, shift));
+            }
+        });
+    }
+}
+
+/// Bytes of some slots of a rank.
+fn bytes_of(schedule: &Schedule, weights: Weights<'_>, rank: Rank, slots: &SlotSet) -> u128 {
+    match weights {
+        Weights::Equal => slots.bytes(schedule.problem.block_bytes),
+        Weights::Each(bytes, each) => {
+            let first = rank.index() * each;
+            slots.slots().map(|(slot, _)| u128::from(bytes[first + slot as usize])).sum()
+        }
+    }
+}

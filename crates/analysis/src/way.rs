@@ -1,0 +1,37 @@
+//! How a message goes from its sender to its receiver.
+
+use topocoll_topology::{LinkId, Rank, Route, Topology};
+
+/// The links of a message.
+#[derive(Clone, Copy)]
+pub(crate) enum Way<'w> {
+    /// A link without a number: within a node, or between any two nodes.
+    Unnumbered,
+    Route(&'w Route),
+    /// The machine's own route on a graph.
+    Links(&'w [LinkId]),
+}
+
+impl Way<'_> {
+    pub(crate) fn hops(&self) -> u64 {
+        match self {
+            Way::Unnumbered => 0,
+            Way::Route(route) => route.hops(),
+            Way::Links(links) => links.len() as u64,
+        }
+    }
+
+    /// Calls `each` with all links of a message from a rank.
+    pub(crate) fn each_link(
+        &self,
+        topology: &dyn Topology,
+        from: Rank,
+        each: &mut dyn FnMut(LinkId),
+    ) {
+        match self {
+            Way::Unnumbered => {}
+            Way::Route(route) => topology.for_each_link(from, route, each),
+            Way::Links(links) => links.iter().copied().for_each(each),
+        }
+    }
+}
