@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod bounds;
+
+mod candidates;
 mod catalogue;
 mod formulas;
 mod fronts;

@@ -63,7 +63,7 @@ mod rings;
 mod slots;
 
 use smallvec::SmallVec;
-use topocoll_schedule::{Axis, Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_schedule::{Axis, Block, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, MixedRadix, Rank, Route, Topology};
 
 use crate::error::check_sides;
@@ -497,6 +497,16 @@ static INFO: Info = Info::new(
 impl Algorithm for SuhShin {
     fn info(&self) -> &Info {
         &INFO
+    }
+
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        let grid = request.grid("a torus or mesh")?;
+        // On rings of one or two ranks both directions are the nearer one.
+        let nearer =
+            (0..grid.sides().len()).any(|u| grid.wrap()[u] && grid.sides()[u] > 2 * stride(grid));
+        let mut settings = INFO.combinations();
+        settings.retain(|setting| nearer || setting["ways"] == "one".into());
+        Ok(settings)
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {

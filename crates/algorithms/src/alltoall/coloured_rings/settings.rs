@@ -109,7 +109,14 @@ impl Algorithm for ColouredRings {
                 ("classes".to_owned(), classes.into()),
             ])
         };
-        let settings = [(1, "near"), (2, "near"), (1, "distance"), (2, "distance"), (2, "windows")];
+        let mut settings =
+            vec![(1, "near"), (2, "near"), (1, "distance"), (2, "distance"), (2, "windows")];
+        if let Ok(grid) = request.grid("a torus or mesh") {
+            let long = grid.radix().long_dimensions().count();
+            // On shorter sides no blocks go along rings, whatever the classes.
+            let short = grid.sides().iter().all(|&side| side as usize <= long);
+            settings.retain(|&(classes, landing)| !short || classes == 1 || landing == "windows");
+        }
         let inside = inside::candidates(request);
         Ok(settings.into_iter().map(setting).chain(inside).collect())
     }

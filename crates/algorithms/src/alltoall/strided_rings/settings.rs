@@ -199,7 +199,7 @@ impl Algorithm for StridedRings {
                         continue;
                     }
                     for landing in ["near", "short"] {
-                        for last in ["axis", "all"] {
+                        for last in ["axis", "all"].into_iter().take(n.min(2) as usize) {
                             let words = [("share", share), ("landing", landing), ("last", last)];
                             setting(&[one, own], &words);
                         }
