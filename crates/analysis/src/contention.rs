@@ -32,7 +32,6 @@ mod run;
 mod settings;
 mod simulate;
 mod simulation;
-mod steps;
 mod survey;
 mod timeline;
 mod total;
@@ -56,9 +55,9 @@ pub use run::{Control, NamedLink, StepTime};
 pub use settings::{Dateline, MAX_VCS, MODEL_PARAMETERS, ModelParameter, Routing, Settings};
 pub use simulate::simulate;
 pub use simulation::{Request, Simulation};
-pub use steps::{StepsModel, steps_model};
 pub use timeline::{RankStep, Timeline, steps_timeline};
 pub use trace::{write_links, write_trace};
 
+pub use crate::counts::steps_model;
 pub use crate::traffic::{Posted, Scheduled, Share, Traffic};
 pub use topocoll_schedule::Sync;

@@ -15,8 +15,8 @@ use crate::visit::{Does, Sent, Source, Visitor, Weights};
 use crate::way::Way;
 use crate::{AnalysisError, symmetry};
 
-/// The most steps counted together.
-const MAX_CHUNK: u32 = 512;
+/// The most steps counted together: their counts take less than 64 KiB.
+const MAX_CHUNK: u32 = 48;
 
 /// Segments visited in a batch of steps: part of a second.
 const BATCH_WORK: u128 = 1 << 22;
@@ -169,14 +169,8 @@ impl<'a> Counter<'a> {
     }
 
     /// Counts all steps of equal blocks, calls `each` with every one, in order, and adds them up.
-    pub(crate) fn each_step(
-        &self,
-        memory: u128,
-        mut each: impl FnMut(u32, &StepCount),
-    ) -> Result<Sums, AnalysisError> {
+    pub(crate) fn each_step(&self, mut each: impl FnMut(u32, &StepCount)) -> Sums {
         let steps = self.steps();
-        let batch = u128::from(steps.min(MAX_CHUNK)) * size_of::<StepCount>() as u128;
-        check_memory("the counts of some steps", batch, memory)?;
         let per_step = self.work() / u128::from(steps).max(1);
         let threads = parallel::threads() as u128;
         let size = (BATCH_WORK / per_step.max(1)).max(threads).min(MAX_CHUNK.into()) as u32;
@@ -196,7 +190,7 @@ impl<'a> Counter<'a> {
                 sums.add(one);
             }
         }
-        Ok(sums)
+        sums
     }
 
     /// Counts one step. `weights` are the sizes after its copies.

@@ -2,8 +2,9 @@ use topocoll_schedule::{Demand, Schedule};
 use topocoll_topology::Machine;
 
 use crate::count_step::Counter;
-use crate::error::{check_ranks, check_work};
+use crate::error::{by_all_threads, check_memory, check_ranks, check_work};
 use crate::step_count::{Counts, StepCount};
+use crate::traffic::Traffic;
 use crate::{AnalysisError, all_to_all_v};
 
 /// An upper bound on the work of [`count`].
@@ -101,6 +102,20 @@ pub fn count_steps(
     read(schedule, machine, |counter, schedule| {
         counter.fits(memory)?;
         let timing = &counter.visitor.machine.timing;
-        Ok(counter.each_step(memory, each)?.close(schedule, timing))
+        Ok(counter.each_step(each).close(schedule, timing))
     })?
+}
+
+/// Counts traffic by the steps model: barriers between steps, and a shared link charged its whole load.
+///
+/// # Errors
+/// Link counters beyond `memory` bytes.
+pub fn steps_model(
+    traffic: &dyn Traffic,
+    machine: &Machine,
+    memory: u128,
+) -> Result<Counts, AnalysisError> {
+    let counter = Counter::of_traffic(traffic, machine);
+    check_memory("link counters", by_all_threads(counter.memory()), memory)?;
+    Ok(counter.each_step(|_, _| {}).charge(machine.ranks(), &machine.timing))
 }

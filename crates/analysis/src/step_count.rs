@@ -113,6 +113,8 @@ pub struct Counts {
     pub rearranged_bytes: u128,
     /// Sum over steps of the largest message that must be packed.
     pub packed_bytes: u128,
+    /// Bytes on the busiest directed link of any step.
+    pub largest_load: u128,
     /// Pairs of a step and a directed link that carries several messages.
     pub link_conflicts: u128,
     /// Most messages on one directed link in one step; 0 where links have no numbers.
@@ -144,18 +146,17 @@ impl Counts {
 pub(crate) struct Sums {
     counts: Counts,
     charged: Charged,
-    /// Bytes on the busiest link of any step.
-    pub(crate) largest_load: u128,
 }
 
 impl Sums {
     pub(crate) fn add(&mut self, step: &StepCount) {
-        let Self { counts, charged, largest_load } = self;
+        let Self { counts, charged } = self;
         let moves = step.messages > 0;
         counts.steps += u64::from(moves);
         counts.messages += step.messages;
         counts.bytes += step.largest_message;
         counts.link_bytes += step.largest_message.max(step.largest_load);
+        counts.largest_load = counts.largest_load.max(step.largest_load);
         counts.hops += u128::from(step.hops);
         counts.rearrangements += u64::from(step.copied > 0);
         counts.rearranged_bytes += step.copied;
@@ -167,7 +168,6 @@ impl Sums {
         counts.port_violations += step.port_violations;
         counts.inter_node_steps += u64::from(step.inter_node > 0);
         charged.add(&step.charges, moves);
-        *largest_load = (*largest_load).max(step.largest_load);
     }
 
     /// The counts of a schedule's steps, and their seconds.
@@ -178,7 +178,7 @@ impl Sums {
 
     /// The counts, and their seconds with barriers of `ranks` ranks.
     pub(crate) fn charge(self, ranks: u32, timing: &Timing) -> Counts {
-        let Self { counts, charged, .. } = self;
+        let Self { counts, charged } = self;
         let packed = if timing.gather { 0 } else { counts.packed_bytes };
         let rearranged = counts.rearranged_bytes + packed;
         let barriers = counts.steps.saturating_sub(1);

@@ -30,7 +30,7 @@ mod tests;
 
 use std::cmp::Ordering;
 
-use topocoll_topology::{Graph, Grid, LinkId, Topology as _};
+use topocoll_topology::{Graph, Grid, Lattice, LinkId, Topology as _};
 
 use self::core::Core;
 
@@ -60,7 +60,9 @@ pub(super) fn of_graph(graph: &Graph, capacities: &[(u32, u32)], ranks: &[u32]) 
 /// carries at least the sum of the distances of all blocks over the sum of all lengths times
 /// capacities. Empty if no bound is known.
 pub(super) fn prove(graph: &Graph, capacities: &[(u32, u32)], ranks: &[u32]) -> Proof {
-    if graph.lattice().is_some() && ranks.is_empty() && capacities.iter().all(|c| *c == (1, 1)) {
+    let equal = ranks.is_empty() && capacities.iter().all(|capacity| *capacity == (1, 1));
+    let lattice = graph.lattice().filter(|_| equal);
+    if lattice.is_some_and(Lattice::is_whole) {
         return lattice::least_load(graph);
     }
     let leaving = |from| graph.leaving(from).map(move |(link, to)| (link, from, to));
@@ -70,7 +72,14 @@ pub(super) fn prove(graph: &Graph, capacities: &[(u32, u32)], ranks: &[u32]) -> 
     };
     let links: Vec<Channel> = (0..graph.vertices()).flat_map(leaving).map(channel).collect();
     let ranks = if ranks.is_empty() { &vec![1; graph.ranks() as usize] } else { ranks };
-    Flows { vertices: graph.vertices() as usize, ranks, links: &links }.least_load()
+    let mut best = Proof::NONE;
+    if let Some(lattice) = lattice {
+        lattice::raise_by_cuts(graph, lattice, &links, &mut best);
+    }
+    let flows = Flows { vertices: graph.vertices() as usize, ranks, links: &links };
+    let Proof { load, lengths } = flows.least_load();
+    best.raise(load, || lengths);
+    best
 }
 
 /// The same bound of a grid, with capacities by dimension. 0 for a grid of more than 2^16 links.

@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 
 use topocoll_topology::{Graph, Lattice, LinkId, MixedRadix, Rank, Topology as _};
 
-use super::{Channel, Flows, LeastLoad, Proof};
+use super::{Channel, LeastLoad, Proof};
 
 /// No node.
 const NONE: u32 = u32::MAX;
@@ -23,30 +23,20 @@ const PLANES: usize = 100;
 /// Lengths are multiples of 1 over at most this.
 const FRACTIONS: u64 = 1 << 16;
 
+/// The bound of a whole lattice.
 pub(super) fn least_load(graph: &Graph) -> Proof {
-    let lattice = graph.lattice().expect("bug: the load of another graph");
-    if !lattice.is_whole() {
-        return by_links(graph, lattice);
-    }
     let (load, weights) = by_dimensions(&Places::of(graph));
     let links = (0..graph.links()).map(|link| graph.link_kinds()[graph.link_kind(LinkId(link))]);
     let lengths = links.map(|kind| weights.get(kind.class as usize).copied().unwrap_or(0));
     Proof { load, lengths: lengths.collect() }
 }
 
-fn by_links(graph: &Graph, lattice: &Lattice) -> Proof {
-    let leaving =
-        |from| graph.leaving(from).map(move |(_, to)| Channel { from, to, capacity: (1, 1) });
-    let links: Vec<Channel> = (0..graph.vertices()).flat_map(leaving).collect();
-    let ranks = vec![1; graph.ranks() as usize];
-    let mut best = Proof::NONE;
+/// Raises a bound by cuts of a lattice with these links.
+pub(super) fn raise_by_cuts(graph: &Graph, lattice: &Lattice, links: &[Channel], best: &mut Proof) {
     for (cut, inside) in cuts(graph, lattice) {
         let leaves = |link: &Channel| inside(link.from) && !inside(link.to);
         best.raise(cut, || links.iter().map(|link| u64::from(leaves(link))).collect());
     }
-    let other = Flows { vertices: ranks.len(), ranks: &ranks, links: &links }.least_load();
-    best.raise(other.load, || other.lengths);
-    best
 }
 
 /// The loads of cuts around all nodes up to a place along a side, and around half of a side that
@@ -287,6 +277,7 @@ fn fractions(weights: &[f64]) -> Vec<u64> {
 mod tests {
     use topocoll_topology::{Shape, spec::parse_short_form};
 
+    use super::super::prove;
     use super::*;
 
     #[test]
@@ -327,7 +318,7 @@ mod tests {
         let least = |text: &str| {
             let machine = parse_short_form(text).unwrap();
             let Shape::Graph(lattice) = machine.shape() else { panic!("a lattice") };
-            least_load(lattice).load
+            prove(lattice, &vec![(1, 1); lattice.link_kinds().len()], &[]).load
         };
         let fraction = |text| (least(text).distances, least(text).lengths);
         assert_eq!(fraction("twisted-torus:4+0x4+0x8"), (256, 2));
