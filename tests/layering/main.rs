@@ -3,4 +3,5 @@
 
 mod api;
 mod budget;
+mod circles;
 mod dependencies;
