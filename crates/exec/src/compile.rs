@@ -7,7 +7,7 @@ use topocoll_schedule::{Block, Collective, LocalCopy, Part, Schedule, SlotSet, S
 use topocoll_topology::Rank;
 
 use crate::PlanError;
-use crate::memory::Places;
+use crate::places::Places;
 use crate::plan::{MessageRow, Moves, NONE, Names, Plan, RunRow, SetRow, Slots, StepRow};
 
 pub(crate) fn compile(schedule: &Schedule, rank: Rank) -> Result<Plan, PlanError> {
@@ -43,11 +43,14 @@ pub(crate) fn compile(schedule: &Schedule, rank: Rank) -> Result<Plan, PlanError
     let mut found =
         Found { slots, parts: HashMap::new(), renamings: Vec::new(), moves: Vec::new() };
     record(&mut plan, schedule, &mut found)?;
-    let registers = name(&mut plan, schedule, found)?;
-    follow(&mut plan, registers)?;
+    let (moves, first_slot) = name(&mut plan, schedule, found)?;
+    follow(&mut plan, moves, &first_slot)?;
     settle(&mut plan)?;
     Ok(plan)
 }
+
+/// A step and its copies: slots, or later registers, (from, to).
+type StepMoves = (u32, Vec<(u32, u32)>);
 
 /// Collected while steps are recorded, and dropped afterwards.
 struct Found {
@@ -57,8 +60,8 @@ struct Found {
     parts: HashMap<(u64, u64), u32>,
     /// Steps whose copies permute the slots: the new slot of each.
     renamings: Vec<(u32, Vec<u32>)>,
-    /// Those whose copies do not: slots (from, to).
-    moves: Vec<(u32, Vec<(u32, u32)>)>,
+    /// Those whose copies do not.
+    moves: Vec<StepMoves>,
 }
 
 /// Writes down the rank's steps.
@@ -75,9 +78,7 @@ fn record(plan: &mut Plan, schedule: &Schedule, found: &mut Found) -> Result<(),
         recorded = plan.record_step(number, step, found);
         if recorded.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    recorded?;
-    plan.idle_until(steps);
-    Ok(())
+    recorded.map(|()| plan.idle_until(steps))
 }
 
 impl Plan {
@@ -116,9 +117,7 @@ impl Plan {
         let next = self.messages.len() as u32;
         self.steps.resize(step as usize, StepRow { first_send: next, first_receive: next });
     }
-}
 
-impl Plan {
     /// The slots of a message, its set written down unless it is that of the message before.
     fn slots(&mut self, found: &mut Found, step: u32, set: &SlotSet) -> Result<Slots, PlanError> {
         if let [run] = set.runs()
@@ -230,19 +229,14 @@ fn each_pair(copy: &LocalCopy, mut each: impl FnMut(u32, u32)) {
     }
 }
 
-/// The registers after the slots have been named.
-struct Registers {
-    /// Blocks of the output, then registers of no block.
-    count: usize,
-    /// The moves by register.
-    moves: Vec<(u32, Vec<(u32, u32)>)>,
-    /// The slot that a register is called by at first, for messages to people.
-    first_slot: Vec<u32>,
-}
-
 /// Names the registers by slot: at the end by the blocks they hold, and backwards through the
-/// renamings. Writes down the input that they hold at first.
-fn name(plan: &mut Plan, schedule: &Schedule, found: Found) -> Result<Registers, PlanError> {
+/// renamings. Writes down the input that they hold at first. Returns the moves by register, and by
+/// register the slot that it is called by at first, for messages to people.
+fn name(
+    plan: &mut Plan,
+    schedule: &Schedule,
+    found: Found,
+) -> Result<(Vec<StepMoves>, Vec<u32>), PlanError> {
     let (rule, rank, ranks) = (schedule.rule(), plan.rank, plan.problem.ranks);
     let slots = found.slots as u32;
     let (mut taken, mut count) = (vec![false; ranks as usize], ranks);
@@ -296,14 +290,13 @@ fn name(plan: &mut Plan, schedule: &Schedule, found: Found) -> Result<Registers,
         plan.names.push(Names { first_step: 0, registers: names });
     }
     plan.names.reverse();
-    Ok(Registers { count: count as usize, moves, first_slot })
+    Ok((moves, first_slot))
 }
 
 /// Follows the registers through the steps: when each is first written, which messages lie in one
 /// piece and may be sent from and received where they are.
-fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
-    let Registers { count, moves, first_slot } = registers;
-    let rank = plan.rank;
+fn follow(plan: &mut Plan, moves: Vec<StepMoves>, first_slot: &[u32]) -> Result<(), PlanError> {
+    let (rank, count) = (plan.rank, first_slot.len());
     let mut moves = moves.into_iter().peekable();
     let complete = plan.origin.iter().all(|&origin| origin != NONE);
     // The step, from 1, in which a message is last sent from a register without being packed.
@@ -321,11 +314,9 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
             let slot = first_slot[register as usize].into();
             PlanError::Empty { rank, step, slot }
         };
-        for &(from, _) in &pairs {
-            let register = from as usize;
-            if plan.origin[register] == NONE && plan.first_write[register] == NONE {
-                return Err(empty(from));
-            }
+        let nothing = |register: usize| [plan.origin[register], plan.first_write[register]];
+        if let Some(&(from, _)) = pairs.iter().find(|pair| nothing(pair.0 as usize) == [NONE; 2]) {
+            return Err(empty(from));
         }
         for &(_, to) in &pairs {
             let time = &mut plan.first_write[to as usize];

@@ -1,60 +1,14 @@
+mod regions;
+
 use std::sync::Arc;
 
 use topocoll_topology::Rank;
 
 use crate::error::MOST_BYTES;
-use crate::memory::Places;
-use crate::plan::{NONE, Plan};
-use crate::{BlockSizes, Buffer, ExecError, Region, StepFault, Storage};
-
-/// Identifies an outstanding message of one exchange of one endpoint.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Token(pub u64);
-
-/// A message that an endpoint sends or receives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct EndpointMessage {
-    /// The argument of [`Endpoint::complete`].
-    pub token: Token,
-    /// The rank at the other end.
-    pub peer: Rank,
-    /// The same at both ends: the step.
-    pub tag: u32,
-    /// The bytes to send, or the place to receive them in.
-    pub region: Region,
-    /// Whether the region is staging memory, filled by a [`MemoryCopy::Pack`] before or read by a
-    /// [`MemoryCopy::Unpack`] after. A driver may keep such bytes elsewhere.
-    pub staged: bool,
-}
-
-/// Bytes to be copied within a rank.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MemoryCopy {
-    /// The blocks that the rank keeps, from input to output; in place, those that are set aside.
-    Keep,
-    /// The copies of a step that renaming registers does not replace.
-    Local,
-    /// The pieces of a message that will be sent, into its region.
-    Pack(EndpointMessage),
-    /// The pieces of a message that has arrived, out of its region.
-    Unpack(EndpointMessage),
-}
-
-/// The next action of a rank. Exhaustive: a driver performs all of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
-    /// Copies; done when [`poll`](Endpoint::poll) is called again.
-    Copy(MemoryCopy),
-    /// Starts sending. The region stays as it is until the token is given to `complete`.
-    Send(EndpointMessage),
-    /// Starts receiving. The region belongs to the message until the token is given to `complete`.
-    Receive(EndpointMessage),
-    /// Nothing before a message completes.
-    Wait,
-    /// The output is complete, and nothing is outstanding.
-    Done,
-}
+use crate::plan::Plan;
+use crate::{
+    Action, BlockSizes, Buffer, EndpointMessage, ExecError, MemoryCopy, StepFault, Storage, Token,
+};
 
 /// The state machine of one rank's exchanges, one at a time. It does nothing itself: it returns the
 /// next action, and a driver performs it.
@@ -210,15 +164,6 @@ impl Endpoint {
     #[must_use]
     pub fn workspace_bytes(&self) -> u128 {
         self.plan.workspace_bytes(self.block_sizes.clone())
-    }
-
-    /// Bytes of the registers in the workspace, for drivers that keep staged messages and scratch
-    /// elsewhere.
-    pub(crate) fn register_bytes(&self) -> u64 {
-        match &self.block_sizes {
-            BlockSizes::Equal(bytes) => self.plan.register_bytes(*bytes) as u64,
-            BlockSizes::Planned(planned) => planned.known(&self.plan).register_bytes(),
-        }
     }
 
     /// The step that the rank is in.
@@ -408,98 +353,6 @@ impl Endpoint {
         open.map(|(message, _)| *message)
     }
 
-    /// Does a copy in memory.
-    ///
-    /// # Panics
-    /// Memories that [`check`](Self::check) refuses.
-    pub fn copy(&self, copy: MemoryCopy, memory: &mut impl Storage) {
-        self.pieces(copy, |from, to| memory.copy(from, to));
-    }
-
-    /// Calls `each` with the source and target regions of a copy, in the order in which to copy
-    /// them.
-    pub fn pieces(&self, copy: MemoryCopy, mut each: impl FnMut(Region, Region)) {
-        let step = self.step;
-        match copy {
-            MemoryCopy::Keep => {
-                for &register in &self.plan.kept {
-                    let (from, to) = self.copied(register, register, 0, NONE);
-                    each(from, to);
-                }
-                for (i, &aside) in (0..).zip(self.plan.aside.iter().flatten()) {
-                    let (ranks, place) = (self.plan.problem.ranks, self.plan.place(aside));
-                    let behind = ranks + self.plan.extra + i;
-                    let (from, to) = self.copied(place, behind, NONE, NONE);
-                    each(from, to);
-                }
-            }
-            MemoryCopy::Local => {
-                let Some((_, moves)) = self.plan.moves(step) else { return };
-                let pieces = || {
-                    let pairs = moves.registers.iter();
-                    pairs.map(|&(from, to)| self.copied(from, to, 2 * step, 2 * step))
-                };
-                if !moves.scratch {
-                    return pieces().for_each(|(from, to)| each(from, to));
-                }
-                let scratch = || {
-                    let at = |offset: &mut u64, bytes| {
-                        *offset += bytes;
-                        Some(Region { buffer: Buffer::Work, offset: *offset - bytes, bytes })
-                    };
-                    pieces().map(|(from, _)| from.bytes).scan(self.register_bytes(), at)
-                };
-                pieces().zip(scratch()).for_each(|((from, _), scratch)| each(from, scratch));
-                pieces().zip(scratch()).for_each(|((_, to), scratch)| each(scratch, to));
-            }
-            MemoryCopy::Pack(message) => self.staged(message, |piece, staged| each(piece, staged)),
-            MemoryCopy::Unpack(message) => {
-                self.staged(message, |piece, staged| each(staged, piece))
-            }
-        }
-    }
-
-    /// Calls `each` with the regions of a staged message, and their places in staging memory.
-    #[inline]
-    fn staged(&self, message: EndpointMessage, mut each: impl FnMut(Region, Region)) {
-        let mut offset = message.region.offset;
-        self.regions(self.number(message.token), |piece| {
-            each(piece, Region { buffer: Buffer::Work, offset, ..piece });
-            offset += piece.bytes;
-        });
-    }
-
-    /// A block copied between registers: where it is read and where it is written.
-    fn copied(&self, from: u32, to: u32, read: u32, written: u32) -> (Region, Region) {
-        match &self.block_sizes {
-            BlockSizes::Equal(block_bytes) => {
-                let places = Places { plan: &self.plan, block_bytes: *block_bytes };
-                let block = |register, time| places.region(register, 0, *block_bytes, time);
-                (block(from, read), block(to, NONE))
-            }
-            BlockSizes::Planned(planned) => {
-                let (sizes, bytes) = (planned.known(&self.plan), self.held[to as usize]);
-                (sizes.read(from, bytes, read), sizes.write(to, bytes, written))
-            }
-        }
-    }
-
-    /// The regions of a message of this step in order.
-    #[inline]
-    fn regions(&self, message: u32, each: impl FnMut(Region)) {
-        match &self.block_sizes {
-            BlockSizes::Equal(block_bytes) => {
-                let sends = message < self.first_receive();
-                let time = if sends { 2 * self.step + 1 } else { NONE };
-                let places = Places { plan: &self.plan, block_bytes: *block_bytes };
-                places.regions(message, self.step, time, each);
-            }
-            BlockSizes::Planned(planned) => {
-                planned.known(&self.plan).regions(message, self.step, &self.held, each);
-            }
-        }
-    }
-
     /// Whether both ends skip a message, because they know that it has no bytes.
     fn is_silent(&self, number: u32) -> bool {
         matches!(self.block_sizes, BlockSizes::Planned(_)) && self.message(number).region.bytes == 0
@@ -546,31 +399,6 @@ impl Endpoint {
     /// A message of this step.
     fn message(&self, number: u32) -> EndpointMessage {
         self.messages[(number - self.first_send()) as usize].0
-    }
-
-    /// A message of this step, staged at `offset` of the workspace if it is.
-    fn locate(&self, number: u32, offset: u64) -> EndpointMessage {
-        let plan = &*self.plan;
-        let row = plan.messages[number as usize];
-        let (staged, bytes) = match &self.block_sizes {
-            BlockSizes::Equal(block_bytes) if row.slots.is_staged() => {
-                (true, plan.message_bytes(number, *block_bytes))
-            }
-            BlockSizes::Equal(_) => (false, 0),
-            BlockSizes::Planned(planned) => planned.known(&self.plan).message(number),
-        };
-        // Where a message of no bytes is does not matter.
-        let mut region = Region { buffer: Buffer::Work, offset, bytes };
-        if !staged {
-            self.regions(number, |whole| region = whole);
-        }
-        EndpointMessage {
-            token: Token(u64::from(self.exchange) << 32 | u64::from(number)),
-            peer: plan.machine_rank(row.peer),
-            tag: self.step,
-            region,
-            staged,
-        }
     }
 
     fn number(&self, token: Token) -> u32 {

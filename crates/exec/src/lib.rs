@@ -35,12 +35,14 @@
 mod atomic {
     pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 }
+mod action;
 mod compile;
 mod endpoint;
 mod error;
 mod in_place;
 mod memory;
 pub mod pattern;
+mod places;
 mod plan;
 mod queue;
 mod seeded;
@@ -50,7 +52,8 @@ mod transport;
 mod turn;
 mod views;
 
-pub use endpoint::{Action, Endpoint, EndpointMessage, MemoryCopy, Token};
+pub use action::{Action, EndpointMessage, MemoryCopy, Token};
+pub use endpoint::Endpoint;
 pub use error::{ExecError, PlanError, StepFault};
 pub use memory::{Buffer, Memory, RawBuffers, Region, Storage};
 pub use plan::{Plan, plan_all};

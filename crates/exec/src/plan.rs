@@ -286,15 +286,10 @@ impl Plan {
             let messages = messages.filter(|&m| self.messages[m as usize].slots.is_staged());
             messages.map(|m| u128::from(self.message_bytes(m, block_bytes))).sum::<u128>()
         });
-        self.register_bytes(block_bytes)
-            + staged.max().unwrap_or(0).max(self.scratch_bytes(block_bytes))
-    }
-
-    /// Bytes that local copies take behind the registers.
-    fn scratch_bytes(&self, block_bytes: u64) -> u128 {
+        // Local copies take the same memory.
         let copied = self.moves.iter().filter(|moves| moves.scratch);
-        let most = copied.map(|moves| moves.registers.len()).max().unwrap_or(0);
-        most as u128 * u128::from(block_bytes)
+        let scratch = copied.map(|moves| moves.registers.len() as u128 * u128::from(block_bytes));
+        self.register_bytes(block_bytes) + staged.chain(scratch).max().unwrap_or(0)
     }
 
     /// Bytes of the registers behind the output and of the blocks set aside, the part of the
@@ -359,19 +354,13 @@ impl Plan {
         first(step)..first(step + 1)
     }
 
-    /// The sends of a step, and its receives.
     pub(crate) fn sends(&self, step: u32) -> Range<u32> {
-        self.split(step).0
+        let Range { start, end } = self.step_messages(step);
+        start..self.steps.get(step as usize).map_or(end, |row| row.first_receive)
     }
 
     pub(crate) fn receives(&self, step: u32) -> Range<u32> {
-        self.split(step).1
-    }
-
-    fn split(&self, step: u32) -> (Range<u32>, Range<u32>) {
-        let Range { start, end } = self.step_messages(step);
-        let middle = self.steps.get(step as usize).map_or(end, |row| row.first_receive);
-        (start..middle, middle..end)
+        self.sends(step).end..self.step_messages(step).end
     }
 
     /// The runs of a set.

@@ -1,4 +1,5 @@
-use std::collections::VecDeque;
+mod lane;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,9 +11,10 @@ use crate::endpoint::begin_all;
 use crate::queue::Queue;
 use crate::turn::Turn;
 use crate::{
-    Action, BlockSizes, Buffer, Endpoint, EndpointMessage, ExecError, Memory, MemoryCopy, Plan,
-    Region, StepFault, Storage as _, Token,
+    Action, BlockSizes, Buffer, Endpoint, EndpointMessage, ExecError, Memory, Plan, StepFault,
 };
+
+use lane::{Desk, Envelope, Lane, Payload, keep};
 
 /// Many ranks on few threads.
 ///
@@ -42,9 +44,6 @@ pub struct ThreadedDriver {
     sync: Sync,
 }
 
-/// Buffers that a thread keeps for messages to come.
-const MOST_SPARE: usize = 64;
-
 /// Bytes of blocks that keep a thread busy for longer than it takes to wake it and to pass it
 /// messages: `cargo bench --bench exec` shows where two threads overtake one.
 const THREAD_BYTES: u128 = 2 << 20;
@@ -63,38 +62,6 @@ pub struct Timed {
     pub elapsed: Duration,
     /// The most bytes of messages under way at once.
     pub most_under_way: u64,
-}
-
-/// One rank during an exchange.
-struct Lane<'m> {
-    endpoint: &'m mut Endpoint,
-    memory: Memory<'m>,
-    desk: &'m mut Desk,
-}
-
-/// The messages of one rank, in order: usually the first is the next one needed.
-#[derive(Debug, Default)]
-struct Desk {
-    /// Receives that have been started.
-    posted: VecDeque<EndpointMessage>,
-    /// Messages that arrived before their receive was started.
-    early: VecDeque<Envelope>,
-    /// Packed messages before they are sent, and received ones before they are unpacked.
-    held: VecDeque<(Token, Payload)>,
-}
-
-#[derive(Debug)]
-struct Envelope {
-    from: usize,
-    tag: u32,
-    payload: Payload,
-}
-
-#[derive(Debug)]
-enum Payload {
-    /// A region of the sender's input.
-    Lent(usize, Region),
-    Packed(Vec<u8>),
 }
 
 /// Ranks that may run, and threads that run them.
@@ -121,14 +88,6 @@ struct Shared<'m> {
     /// Bytes of packed messages that have been sent and are not yet unpacked, and the most so far.
     under_way: AtomicU64,
     most_under_way: AtomicU64,
-}
-
-/// Keeps a buffer for messages to come.
-fn keep(mut buffer: Vec<u8>, spare: &mut Vec<Vec<u8>>) {
-    if spare.len() < MOST_SPARE {
-        buffer.clear();
-        spare.push(buffer);
-    }
 }
 
 /// A poisoned lock is taken: the panic of its thread ends the exchange.
@@ -480,96 +439,4 @@ enum Outcome {
     /// At the barrier before this step.
     Ends(usize),
     Done,
-}
-
-impl Desk {
-    fn clear(&mut self) {
-        self.posted.clear();
-        self.early.clear();
-        self.held.clear();
-    }
-}
-
-impl Lane<'_> {
-    fn take_held(&mut self, token: Token) -> Payload {
-        let at = self.desk.held.iter().position(|(held, _)| *held == token);
-        let held = at.and_then(|at| self.desk.held.remove(at));
-        held.expect("bug: a staged message that nobody holds").1
-    }
-
-    fn copy(&mut self, copy: MemoryCopy, shared: &Shared<'_>, spare: &mut Vec<Vec<u8>>) {
-        match copy {
-            MemoryCopy::Keep | MemoryCopy::Local => {
-                let memory = &mut self.memory;
-                let held = memory.work.len() as u64;
-                // Only while it is copied is a block behind the registers.
-                let behind =
-                    |region: Region| region.buffer == Buffer::Work && region.offset >= held;
-                let mut scratch = spare.pop().unwrap_or_default();
-                self.endpoint.pieces(copy, |from, to| {
-                    // A block of no bytes is nowhere.
-                    if from.bytes == 0 {
-                        return;
-                    }
-                    if behind(to) {
-                        scratch.extend_from_slice(memory.bytes(from));
-                    } else if behind(from) {
-                        let first = (from.offset - held) as usize;
-                        memory.write(to, &scratch[first..first + from.bytes as usize]);
-                    } else {
-                        memory.copy(from, to);
-                    }
-                });
-                keep(scratch, spare);
-            }
-            MemoryCopy::Pack(message) => {
-                let mut packed = spare.pop().unwrap_or_default();
-                packed.reserve_exact(message.region.bytes as usize);
-                let memory = &self.memory;
-                self.endpoint.pieces(copy, |from, _| packed.extend_from_slice(memory.bytes(from)));
-                self.desk.held.push_back((message.token, Payload::Packed(packed)));
-            }
-            MemoryCopy::Unpack(message) => {
-                let payload = self.take_held(message.token);
-                let bytes = shared.bytes(&payload);
-                self.endpoint.pieces(copy, |from, to| {
-                    let first = (from.offset - message.region.offset) as usize;
-                    self.memory.write(to, &bytes[first..first + from.bytes as usize]);
-                });
-                shared.arrived(payload, spare);
-            }
-        }
-    }
-
-    /// Completes started receives whose messages have arrived; whether there were any.
-    fn receive(
-        &mut self,
-        shared: &Shared<'_>,
-        spare: &mut Vec<Vec<u8>>,
-    ) -> Result<bool, ExecError> {
-        let mut any = false;
-        let mut i = 0;
-        while i < self.desk.posted.len() {
-            let message = self.desk.posted[i];
-            let from = self.endpoint.plan().schedule_rank(message.peer);
-            let fits = |envelope: &Envelope| (envelope.from, envelope.tag) == (from, message.tag);
-            let at = self.desk.early.iter().position(fits);
-            let Some(Envelope { payload, .. }) = at.and_then(|at| self.desk.early.remove(at))
-            else {
-                i += 1;
-                continue;
-            };
-            any = true;
-            self.desk.posted.remove(i);
-            let bytes = shared.bytes(&payload);
-            self.endpoint.complete(message.token, bytes.len() as u64)?;
-            if message.staged {
-                self.desk.held.push_back((message.token, payload));
-            } else {
-                self.memory.write(message.region, bytes);
-                shared.arrived(payload, spare);
-            }
-        }
-        Ok(any)
-    }
 }
