@@ -251,8 +251,7 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
     };
     let (line, text) = lines.next("block", "the bytes of a block are to be listed here")?;
     let block: u64 = line.number(text)?;
-    let (_, text) = lines.next("algorithm", "the algorithm is to be named here")?;
-    let algorithm = text.to_owned();
+    let algorithm = lines.next("algorithm", "the algorithm is to be named here")?.1.to_owned();
     let (line, text) =
         lines.next("ranks", "the sides and periods of ranks are to be listed here")?;
     let (sides, periods) = line.split(text, " by ", "sides `by` periods are to be listed")?;
@@ -464,8 +463,7 @@ fn read_step(
     places: u64,
     ranks: u32,
 ) -> Result<Step, Fault> {
-    let (copies, sends, receives) = (Vec::new(), Vec::new(), Vec::new());
-    let mut step = Step { number, class, copies, sends, receives };
+    let mut step = Step { number, class, copies: vec![], sends: vec![], receives: vec![] };
     let peer = |line: TextLine<'_>, word: &str| {
         let displacement = line.number::<u32>(word)?;
         let moves = displacement > 0 && displacement < ranks;
