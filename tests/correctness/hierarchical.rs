@@ -250,7 +250,7 @@ fn what_cannot_be_hierarchical_is_refused() {
         (
             "cluster:4*4",
             "between=bruck between.radx=2",
-            "node-aware: between=bruck: bruck has no parameter `radx`: it takes radix, digits",
+            "node-aware: between=bruck: bruck has no parameter `radx`: it takes radix, steps",
         ),
         (
             "cluster:4*4",
@@ -282,7 +282,7 @@ fn what_cannot_be_hierarchical_is_refused() {
         (
             "cluster:4*4",
             "rounds.radix=2",
-            "node-aware has no parameter `rounds.radix`: it takes lanes, rounds, between, turns",
+            "node-aware has no parameter `rounds.radix`: it takes lanes, between, turns, steps",
         ),
         (
             "cluster:4,4,2",

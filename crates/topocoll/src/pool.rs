@@ -19,7 +19,7 @@ pub(crate) mod views;
 use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, NotApplicable, Solution};
 use topocoll_analysis::counting_work;
-use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Schedule, Setting};
+use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Schedule};
 use topocoll_topology::parallel;
 
 use candidate::{Candidate, Solved};
@@ -220,8 +220,8 @@ impl<'x> Pool<'x> {
         let mut again: Vec<bool> = self.asked.iter().map(is_own).collect();
         self.candidates.iter().for_each(|candidate| again[candidate.asked] |= !candidate.whole);
         for candidate in &mut self.candidates {
-            let is_own = |value: &_| matches!(value, Setting::Text(name) if exchange.is_own(name));
-            let has_own = || candidate.parameters.values().any(is_own);
+            let mut values = candidate.parameters.values();
+            let mut has_own = || values.any(|value| exchange.is_own(&value.to_string()));
             candidate.again |= again[candidate.asked] || has_own();
         }
     }
