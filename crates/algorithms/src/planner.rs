@@ -20,7 +20,7 @@ pub struct Planner {
 type Key = (Identity, String);
 
 /// Equal only for equal machines.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum Identity {
     Complete(u32),
     Grid(Grid),
@@ -68,20 +68,19 @@ impl Planner {
         &self.catalogue
     }
 
-    /// The value of a key, and the latest used now; a new one unless there is one.
-    fn keep<V: Send + Sync + 'static>(&self, key: Key, new: Option<Arc<V>>) -> Result<Arc<V>, Key> {
+    /// The value of a key, which is the latest used now; the new one unless there is one.
+    fn keep<V: Send + Sync + 'static>(&self, key: &Key, new: Option<Arc<V>>) -> Option<Arc<V>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = kept.iter().position(|(known, value)| *known == key && value.is::<V>());
-        let (key, value) = match (place.map(|place| kept.remove(place)), new) {
-            (Some(known), _) => known,
-            (None, Some(new)) => (key, new as _),
-            (None, None) => return Err(key),
+        let place = kept.iter().position(|(known, value)| known == key && value.is::<V>());
+        let (key, value) = match place {
+            Some(place) => kept.remove(place),
+            None => (key.clone(), new? as _),
         };
         if kept.len() == Self::KEPT {
             kept.remove(0);
         }
         kept.push((key, Arc::clone(&value)));
-        Ok(value.downcast().expect("bug: a value of another type"))
+        value.downcast().ok()
     }
 }
 
@@ -94,9 +93,9 @@ impl<'r> Request<'r> {
         compute: impl FnOnce() -> V,
     ) -> Arc<V> {
         let key = (Identity::of(self.topology), of.into());
-        self.planner.keep(key, None).unwrap_or_else(|key| {
+        self.planner.keep(&key, None).unwrap_or_else(|| {
             let new = Arc::new(compute());
-            self.planner.keep(key, Some(new)).expect("bug: nothing is kept")
+            self.planner.keep(&key, Some(new)).expect("bug: nothing is kept")
         })
     }
 
