@@ -36,6 +36,7 @@ mod attribute;
 mod blocks;
 mod calls;
 mod communicator;
+mod course;
 mod deciding;
 mod decision;
 #[cfg(open_mpi)]
@@ -47,6 +48,7 @@ mod last;
 mod learned;
 mod library;
 mod memory;
+mod ours;
 mod passed;
 mod place;
 mod process;

@@ -206,6 +206,13 @@ impl Group {
         Ok(self.most(own) / f64::from(times))
     }
 
+    /// The mean seconds of runs that take long enough together.
+    fn mean(&self, mut run: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
+        let once = self.seconds(1, &mut run)?;
+        let times = (LEAST / once.max(1e-7)).ceil().max(1.0) as u32;
+        self.seconds(times, run)
+    }
+
     /// By schedule, the least time of several rounds, each with one exchange of each schedule.
     fn quickest(
         &self,
@@ -218,10 +225,8 @@ impl Group {
         let mut least = vec![f64::INFINITY; exchanges.len()];
         for _ in 0..rounds {
             for (exchange, least) in exchanges.iter_mut().zip(&mut least) {
-                let mut run = || Ok(exchange.exchange(block_bytes, &input, &mut output)?);
-                let once = self.seconds(1, &mut run)?;
-                let times = (LEAST / once.max(1e-7)).ceil().max(1.0) as u32;
-                *least = least.min(self.seconds(times, &mut run)?);
+                let run = || Ok(exchange.exchange(block_bytes, &input, &mut output)?);
+                *least = least.min(self.mean(run)?);
             }
         }
         Ok(least)
@@ -260,20 +265,15 @@ impl Group {
             return Ok(0.0);
         }
         let bytes = (MOST / u64::from(peers)).clamp(1 << 16, LARGEST) as usize;
-        let held = match self.rank {
-            0 => peers as usize,
-            _ => 1,
-        };
+        let held = if self.rank == 0 { peers as usize } else { 1 };
         let mut slowest = 0.0f64;
         for receives in [false, true] {
             let mut memories = vec![vec![1u8; bytes]; held];
             let mut seconds = [Vec::new(), Vec::new()];
             for _ in 0..rounds {
                 for (at_once, seconds) in [false, true].into_iter().zip(&mut seconds) {
-                    let mut run = || self.long_messages(peers, receives, at_once, &mut memories);
-                    let once = self.seconds(1, &mut run)?;
-                    let times = (LEAST / once.max(1e-7)).ceil().max(1.0) as u32;
-                    seconds.push(self.seconds(times, &mut run)?);
+                    let run = || self.long_messages(peers, receives, at_once, &mut memories);
+                    seconds.push(self.mean(run)?);
                 }
             }
             let [in_turn, at_once] = seconds;
@@ -394,9 +394,7 @@ fn timed(world: &Group, operation: Collective, rounds: usize) -> Outcome<Vec<(u6
         };
         let mut least = f64::INFINITY;
         for _ in 0..rounds {
-            let once = world.seconds(1, &mut run)?;
-            let times = (LEAST / once.max(1e-7)).ceil().max(1.0) as u32;
-            least = least.min(world.seconds(times, &mut run)?);
+            least = least.min(world.mean(&mut run)?);
         }
         seconds.push((block_bytes, least));
     }

@@ -1,26 +1,28 @@
 //! The state of a communicator: its ranks, its decisions, and exchanges that follow them.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::symbols as mpi;
-use topocoll::exec::{Endpoint, RawBuffers};
+use topocoll::exec::Endpoint;
 use topocoll::{Collective, Grid, Sync};
 
 use super::attribute::locked;
 use super::blocks::Blocks;
+use super::course::{Calls, Course, Sample};
 use super::deciding::{Deciding, trace};
-use super::decision::{Ours, Subject};
 use super::group::{self, Group, Name};
+use super::library::answer;
 use super::memory::Memory;
+use super::ours::{Ours, Subject};
 use super::place::{Known, Place, places};
 use super::process::{is_traced, settings, world};
 use super::report::{self, Called};
-use super::trial::{Course, Sample, Trial, Turn};
-use super::vector::{Sizes, Vector, exchange_vector};
+use super::trial::Trial;
+use super::vector::{Side, Sizes, Vector, exchange_vector, perform};
 use crate::engine::Channel;
 use crate::failed::{Failed, check};
 use crate::protocol::{Ask, DISAGREED};
@@ -88,7 +90,7 @@ pub(crate) enum Repeat {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Timed {
     subject: Subject,
-    turn: Turn,
+    turn: Calls,
     bytes: u64,
 }
 
@@ -105,16 +107,14 @@ impl Communicator {
     /// The state of a communicator, called by all its ranks; `None` if the library performs all its
     /// calls.
     pub(crate) fn of(comm: mpi::MPI_Comm) -> Result<Option<Arc<Mutex<Self>>>, Failed> {
-        let mut label = [0u8; mpi::MPI_MAX_OBJECT_NAME as usize + 1];
-        let mut length: c_int = 0;
-        // SAFETY: a communicator, because its attribute was readable; places for the answers.
-        let ranks = unsafe {
-            check(mpi::PMPI_Comm_get_name(comm, label.as_mut_ptr().cast(), &raw mut length))?;
-            rank_and_ranks(comm)?
+        // SAFETY: a communicator, because its attribute was readable.
+        let Some((rank, ranks @ 2..)) = (unsafe { rank_and_ranks(comm)? }) else {
+            return Ok(None);
         };
-        let Some((rank, ranks @ 2..)) = ranks else { return Ok(None) };
-        let label = CStr::from_bytes_until_nul(&label).unwrap_or_default().to_string_lossy();
-        let label = if label.is_empty() { "a communicator".to_owned() } else { label.into_owned() };
+        // SAFETY: the same, and room for the longest answer.
+        let name = |text, length| unsafe { mpi::PMPI_Comm_get_name(comm, text, length) };
+        let label = answer(mpi::MPI_MAX_OBJECT_NAME, name)?;
+        let label = if label.is_empty() { "a communicator".to_owned() } else { label };
         let grid = grid(comm)?;
         let group = Group::new(comm, ranks, grid.as_ref())?;
         let (name, found) = match group::agree(comm, rank, &group)? {
@@ -220,11 +220,7 @@ impl Communicator {
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
     ) -> Result<Done, Failed> {
         let blocks = send.zip(receive);
-        let odd = match blocks {
-            Some((Some(send), receive)) => odd(send.bytes, receive.bytes),
-            Some((None, _)) => None,
-            None => Some(Ask::Library),
-        };
+        let odd = odd(blocks.map(|(send, receive)| (send.map(|send| send.bytes), receive.bytes)));
         let sizes = [receive, send.flatten()].into_iter().flatten();
         let sizes = sizes.map(|blocks| Sizes::equal(blocks.bytes, self.ranks));
         let subject = self.subject(operation, false, sizes);
@@ -244,13 +240,13 @@ impl Communicator {
         bytes: u64,
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
         odd: Option<Ask>,
-        exchange: impl FnOnce(&mut Self, Turn) -> Result<(), Failed>,
+        exchange: impl FnOnce(&mut Self, Calls) -> Result<(), Failed>,
     ) -> Result<Done, Failed> {
         let turn = match self.agreed(subject, bytes, taken, odd)? {
             Performs::Library(repeat) => return Ok(Done::Library(repeat)),
             Performs::Ours(turn) => turn,
         };
-        let begin = self.clock(turn);
+        let begin = (turn.timed || is_traced(self.rank)).then(Instant::now);
         let outcome = exchange(self, turn);
         if self.ended(outcome)?.is_none() {
             return Ok(FORWARDED);
@@ -278,7 +274,7 @@ impl Communicator {
     unsafe fn exchange_equal(
         &mut self,
         subject: Subject,
-        turn: Turn,
+        turn: Calls,
         send: Option<Blocks>,
         receive: Blocks,
     ) -> Result<(), Failed> {
@@ -289,47 +285,22 @@ impl Communicator {
         let receive = receive.placed()?;
         let from = send.map_or(Ok(receive), Blocks::placed)?;
         endpoint.begin(bytes);
-        let (rank_of, private) = (rank_of(order.as_deref()), self.channel.words.comm());
-        let work = self.memory.work(endpoint.workspace_bytes())?;
+        let (rank_of, begin) =
+            (rank_of(order.as_deref()), |i: u32| (u64::from(i) * bytes) as usize);
         let first = match operation {
             Collective::AllGather if send.is_none() => self.rank,
             _ => 0,
         };
         let direct = order.is_none() || operation == Collective::AllGather;
-        let input = if from.plain && send.is_some() && direct {
-            from.data().cast_const()
-        } else {
-            let staged = self.memory.input(endpoint.input_bytes())?;
-            for i in 0..endpoint.plan().input_blocks() {
-                // SAFETY: the program's blocks, and room for all of them.
-                unsafe {
-                    let to = staged.add((u64::from(i) * bytes) as usize);
-                    from.pack(first + if direct { i } else { rank_of(i) }, to, private)?;
-                }
-            }
-            staged
-        };
-        let output = if receive.plain && order.is_none() && !keeps_input(operation, send.is_none())
-        {
-            receive.data()
-        } else {
-            self.memory.output(endpoint.output_bytes())?
-        };
-        let buffers = RawBuffers { input, output, work };
-        // SAFETY: memories of these sizes, which only this call uses.
-        unsafe {
-            self.channel.exchange(endpoint, buffers, rank_of, *sync, window)?;
-        }
-        if output != receive.data() {
-            for i in 0..self.ranks {
-                // SAFETY: the program's blocks, and all of them in the output.
-                unsafe {
-                    let block = output.add((u64::from(i) * bytes) as usize);
-                    receive.unpack(rank_of(i), block, private)?;
-                }
-            }
-        }
-        Ok(())
+        let row = (from.plain && send.is_some() && direct).then(|| from.data());
+        let block = |i| (from, first + if direct { i } else { rank_of(i) }, begin(i));
+        let input = Side { row, block };
+        let in_row = receive.plain && order.is_none() && !keeps_input(operation, send.is_none());
+        let block = |i| (receive, rank_of(i), begin(i));
+        let output = Side { row: in_row.then(|| receive.data()), block };
+        let kept = (&mut self.channel, &mut self.memory);
+        // SAFETY: the caller's promise.
+        unsafe { perform(endpoint, &input, &output, kept, rank_of, *sync, window) }
     }
 
     /// Exchanges blocks of several sizes if the decision is ours. An all-to-all uses the rank's own
@@ -347,14 +318,11 @@ impl Communicator {
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
     ) -> Result<Done, Failed> {
         let rank = self.rank as usize;
-        let odd = match (&send, &receive) {
-            (Some(Some(send)), Some(receive)) => {
-                let sent = if operation == Collective::AllToAll { rank } else { 0 };
-                odd(send.size(sent), receive.size(rank))
-            }
-            (Some(None), Some(_)) => None,
-            _ => Some(Ask::Library),
-        };
+        let own = if operation == Collective::AllToAll { rank } else { 0 };
+        let odd = odd(send
+            .as_ref()
+            .zip(receive.as_ref())
+            .map(|(send, receive)| (send.as_ref().map(|send| send.size(own)), receive.size(rank))));
         let sizes = match operation {
             Collective::AllToAll => [Some(Sizes::Own), None],
             Collective::AllGather => [&receive, send.as_ref().unwrap_or(&None)]
@@ -372,9 +340,9 @@ impl Communicator {
             let (send, receive) = blocks.ok_or(UNDECIDED)?;
             let exchange = schedule(&mut own.decided, subject, turn)?;
             let window = own.window.as_mut().filter(|_| exchange.window);
-            let (channel, memory) = (&mut own.channel, &mut own.memory);
+            let kept = (&mut own.channel, &mut own.memory);
             // SAFETY: the caller's promise.
-            unsafe { exchange_vector(exchange, send, receive, channel, memory, window) }
+            unsafe { exchange_vector(exchange, send, receive, kept, window) }
         })
     }
 
@@ -392,11 +360,6 @@ impl Communicator {
         }
         decided.course.count();
         Some(Repeat::Counted(decided.course.free()))
-    }
-
-    /// The time, if that of a call matters.
-    fn clock(&self, turn: Turn) -> Option<Instant> {
-        (turn.timed || is_traced(self.rank)).then(Instant::now)
     }
 
     /// Takes the time of a call that has ended.
@@ -488,7 +451,7 @@ impl Communicator {
             None => {
                 let follows = agreed == Some(Agreed::Follow);
                 let schedules = schedules.filter(|_| follows).unwrap_or_default();
-                let turns = if follows { turns } else { vec![Turn::always(0)] };
+                let turns = if follows { turns } else { vec![Calls::always(0)] };
                 let (course, trial) = (Course::new(&turns), trial.filter(|_| follows));
                 self.decided.insert(number, Decided { schedules, course, trial });
             }
@@ -498,13 +461,13 @@ impl Communicator {
     }
 
     /// The turn of a call, which is counted; `None` if the ranks must decide.
-    fn turn(&mut self, number: u64) -> Option<Turn> {
+    fn turn(&mut self, number: u64) -> Option<Calls> {
         let course = &mut self.decided.get_mut(&number)?.course;
         course.turn().inspect(|_| course.count())
     }
 
     /// Who performs a call of this turn.
-    fn follows(&self, subject: Subject, turn: Turn, bytes: u64) -> Performs {
+    fn follows(&self, subject: Subject, turn: Calls, bytes: u64) -> Performs {
         let Some(decided) = self.decided.get(&subject.number()) else {
             return Performs::Library(Repeat::Never);
         };
@@ -538,10 +501,11 @@ impl Communicator {
     }
 }
 
-/// Why a rank cannot exchange its own block, if the sent bytes are not those received. The library may
-/// accept them, or hang.
-fn odd(sent: u64, received: u64) -> Option<Ask> {
-    (sent != received).then_some(Ask::Refused(DISAGREED))
+/// Why a rank cannot exchange, by the bytes of its own block: sent, unless it is in place, and
+/// received; `None` for arguments that the library must refuse. It may accept different ones, or hang.
+fn odd(own: Option<(Option<u64>, u64)>) -> Option<Ask> {
+    let Some((sent, received)) = own else { return Some(Ask::Library) };
+    sent.filter(|&sent| sent != received).map(|_| Ask::Refused(DISAGREED))
 }
 
 /// Whether the program's buffer must keep the sent blocks until the exchange has ended: the library may
@@ -558,7 +522,7 @@ pub(crate) const UNDECIDED: Failed = Failed(mpi::MPI_ERR_INTERN as c_int);
 
 /// Who performs a call that all ranks have agreed on.
 enum Performs {
-    Ours(Turn),
+    Ours(Calls),
     Library(Repeat),
 }
 
@@ -566,7 +530,7 @@ enum Performs {
 fn schedule(
     decided: &mut BTreeMap<u64, Decided>,
     subject: Subject,
-    turn: Turn,
+    turn: Calls,
 ) -> Result<&mut Exchange, Failed> {
     let decided = decided.get_mut(&subject.number()).ok_or(UNDECIDED)?;
     decided.schedules.get_mut(turn.candidate.wrapping_sub(1)).ok_or(UNDECIDED)

@@ -7,13 +7,15 @@ use topocoll::exec::Endpoint;
 
 use super::attribute::locked;
 use super::communicator::{Exchange, UNDECIDED};
-use super::decision::{Ours, Rules, Subject, decide};
+use super::course::Calls;
+use super::decision::{Rules, decide};
 use super::library::Library;
+use super::ours::{Ours, Subject};
 use super::place::Place;
 use super::process::{learned, once, say, settings, world};
 use super::report;
 use super::settings::{Tune, Wish};
-use super::trial::{Kept, News, Trial, Turn};
+use super::trial::{Kept, News, Trial};
 use crate::failed::Failed;
 use crate::symbols as mpi;
 use crate::window::Window;
@@ -24,7 +26,7 @@ use crate::words::Decides;
 struct Told {
     /// Schedules, the first time.
     schedules: Option<Vec<Ours>>,
-    turns: Vec<Turn>,
+    turns: Vec<Calls>,
 }
 
 /// A call in which the first rank decides about a subject.
@@ -45,7 +47,7 @@ pub(crate) struct Deciding<'a> {
     pub(crate) schedules: Option<Vec<Exchange>>,
     /// The reason for a missing plan.
     pub(crate) refused: Option<String>,
-    pub(crate) turns: Vec<Turn>,
+    pub(crate) turns: Vec<Calls>,
 }
 
 impl Deciding<'_> {
@@ -91,7 +93,7 @@ impl Deciding<'_> {
         if decision.tries {
             return self.tell(Trial::new(schedules.len()), schedules);
         }
-        let turns = vec![Turn::always(schedules.len().min(1))];
+        let turns = vec![Calls::always(schedules.len().min(1))];
         Told { schedules: (!schedules.is_empty()).then_some(schedules), turns }
     }
 

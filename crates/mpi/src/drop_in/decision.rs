@@ -1,67 +1,13 @@
 //! Chooses an algorithm or the library for an operation on blocks of a size.
 
-use std::fmt;
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
-use topocoll::exec::{Plan, PlannedSizes};
 use topocoll::tune::unaware;
-use topocoll::{
-    Budget, Choice, Collective, Error, Exchange, Machine, Parameters, Ports, Problem, Rank,
-    Schedule, Sync, spec,
-};
+use topocoll::{Budget, Choice, Error, Exchange, Parameters, Sync};
 
 use super::library::Library;
+use super::ours::{Ours, Subject, problem};
 use super::place::Place;
 use super::settings::Wish;
 use super::vector::Sizes;
-
-/// The subject of one decision.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Subject {
-    pub(crate) operation: Collective,
-    /// Whether blocks may differ in size.
-    pub(crate) vector: bool,
-    pub(crate) sizes: Sizes,
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.operation, self.sizes)
-    }
-}
-
-impl Subject {
-    /// A number for each.
-    pub(crate) fn number(self) -> u64 {
-        self.sizes.number() << 2 | u64::from(self.vector) << 1 | self.operation as u64
-    }
-}
-
-/// A schedule of ours, as the first rank tells the others.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Ours {
-    topology: String,
-    ports: u32,
-    /// Of a node, if not the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    node_ports: Option<u32>,
-    /// By rank of the schedule, the rank of the communicator; `None` if they are equal.
-    pub(crate) order: Option<Vec<u32>>,
-    algorithm: String,
-    parameters: Parameters,
-    /// Whether messages inside a node pass through a shared window.
-    #[serde(default)]
-    pub(crate) window: bool,
-    /// The synchronization between steps.
-    #[serde(default, skip_serializing_if = "is_free")]
-    pub(crate) sync: Sync,
-}
-
-fn is_free(sync: &Sync) -> bool {
-    *sync == Sync::Free
-}
 
 /// A decision and its reason.
 #[derive(Debug)]
@@ -149,10 +95,6 @@ pub(crate) fn decide(
             }
         }
     }
-}
-
-fn problem(machine: &Machine, operation: Collective, block_bytes: u64) -> Result<Problem, Error> {
-    Ok(Problem::new(operation, machine.ranks(), machine.ports, block_bytes)?)
 }
 
 /// Our schedules that the model predicts to be fast enough.
@@ -244,80 +186,12 @@ impl Decision {
     }
 }
 
-/// The algorithm and its setting.
-impl fmt::Display for Ours {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.algorithm)?;
-        self.parameters.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))?;
-        if self.window {
-            write!(f, " (window)")?;
-        }
-        if self.sync == Sync::Barrier { write!(f, " (barrier)") } else { Ok(()) }
-    }
-}
-
-impl Ours {
-    fn new(place: &Place, schedule: &Schedule, sync: Option<Sync>) -> Self {
-        Self {
-            topology: place.machine.topology.short_form(),
-            ports: place.machine.ports.rank,
-            node_ports: place.machine.own_node_ports(),
-            order: place.order.clone(),
-            algorithm: schedule.origin.algorithm.to_string(),
-            parameters: schedule.origin.parameters.clone(),
-            window: false,
-            sync: sync.unwrap_or_default(),
-        }
-    }
-
-    /// Whether the ranks of a communicator can follow it.
-    ///
-    /// # Errors
-    /// Why not.
-    pub(crate) fn serves(&self, subject: Subject, ranks: u32) -> Result<(), String> {
-        let mut order: Vec<u32> = self.order.clone().unwrap_or_else(|| (0..ranks).collect());
-        order.sort_unstable();
-        if !order.into_iter().eq(0..ranks) {
-            return Err(format!("the order of {self} is not one of {ranks} ranks"));
-        }
-        let own = self.machine().map_err(|error| error.to_string())?.ranks();
-        if own != ranks {
-            return Err(format!("{self} is for {own} ranks, not {ranks}"));
-        }
-        self.plan(subject, 0).map(drop).map_err(|error| error.to_string())
-    }
-
-    fn machine(&self) -> Result<Machine, Error> {
-        let topology = spec::parse_short_form(&self.topology).map_err(Error::ShortForm)?;
-        let mut machine = Machine::of(topology);
-        let node = self.node_ports.unwrap_or(self.ports);
-        machine.set_ports(Ports { rank: self.ports, node });
-        Ok(machine)
-    }
-
-    /// A rank's plan, which serves the subject.
-    ///
-    /// # Errors
-    /// A schedule too large to number, or one that passes on blocks whose sizes a rank does not know;
-    /// the first rank plans before it tells the others.
-    pub(crate) fn plan(&self, subject: Subject, rank: u32) -> Result<Arc<Plan>, Error> {
-        let machine = self.machine()?;
-        let problem = problem(&machine, subject.operation, subject.sizes.bytes())?;
-        let schedule =
-            Exchange::new(&machine, &problem)?.schedule(&self.algorithm, &self.parameters)?;
-        let plan = Arc::new(Plan::new(&schedule, Rank(rank))?);
-        if subject.vector {
-            PlannedSizes::check_plan(&plan)?;
-        }
-        Ok(plan)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::drop_in::place::{Known, places};
+    use topocoll::Collective;
 
     use super::*;
+    use crate::drop_in::place::{Known, places};
 
     fn rules(tries: bool) -> Rules {
         Rules { wish: Wish::Fastest, tries, has_window: tries, sync: None }
@@ -451,36 +325,6 @@ mod tests {
                 assert!(all.iter().all(|ours| ours.sync == sync), "{machine}: {all:?}");
                 assert_eq!(all.len(), free.len(), "{machine}: {all:?}");
             }
-        }
-    }
-
-    #[test]
-    fn a_known_schedule_serves_only_its_ranks() {
-        let known = |topology: &str, order: Option<Vec<u32>>, algorithm: &str| Ours {
-            topology: topology.to_owned(),
-            ports: 1,
-            node_ports: None,
-            order,
-            algorithm: algorithm.to_owned(),
-            parameters: Parameters::new(),
-            window: false,
-            sync: Sync::Free,
-        };
-        let serves = |ours: &Ours, vector| {
-            let (operation, sizes) = (Collective::AllToAll, Sizes::Equal(3));
-            ours.serves(Subject { operation, vector, sizes }, 4)
-        };
-        assert_eq!(serves(&known("full:4", Some(vec![2, 0, 1, 3]), "bruck"), false), Ok(()));
-        for (ours, vector, expected) in [
-            (known("full:4", Some(vec![2, 0, 1, 2]), "bruck"), false, "the order of bruck is not"),
-            (known("full:4", Some(vec![0, 1]), "bruck"), false, "the order of bruck is not"),
-            (known("full:400000", None, "bruck"), false, "bruck is for 400000 ranks, not 4"),
-            (known("full4", None, "bruck"), false, "full4"),
-            (known("full:4", None, "brukc"), false, "unknown algorithm `brukc`"),
-            (known("full:4", None, "bruck"), true, "pass"),
-        ] {
-            let refused = serves(&ours, vector).unwrap_err();
-            assert!(refused.contains(expected), "{refused}");
         }
     }
 

@@ -4,8 +4,8 @@
 
 use topocoll::Collective;
 
-use super::decision::Subject;
 use super::learned::{Run, results};
+use super::ours::Subject;
 use super::place::{Known, places};
 use super::trial::Trial;
 use super::vector::Sizes;

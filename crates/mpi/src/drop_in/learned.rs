@@ -11,7 +11,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use topocoll::files;
 
-use super::decision::{Ours, Subject};
+use super::ours::{Ours, Subject};
 use super::place::Place;
 use super::trial::Kept;
 

@@ -1,9 +1,11 @@
 //! The library's own algorithms, as far as they are known.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_char, c_int};
 
 use crate::symbols as mpi;
 use topocoll::Collective;
+
+use crate::failed::{Failed, check};
 
 /// From a number of ranks on, the block size below which Open MPI 4.1 combines blocks in an
 /// all-to-all (its fixed rules: never below 16 ranks; single blocks of less than 4 bytes from 32
@@ -20,27 +22,34 @@ pub(crate) enum Library {
     Other,
 }
 
+/// A text of the library, of at most `most` bytes, which `ask` writes with its length.
+///
+/// # Errors
+/// MPI's.
+pub(crate) fn answer(
+    most: u32,
+    ask: impl FnOnce(*mut c_char, *mut c_int) -> c_int,
+) -> Result<String, Failed> {
+    let mut text = vec![0u8; most as usize + 1];
+    let mut length = 0;
+    check(ask(text.as_mut_ptr().cast(), &raw mut length))?;
+    let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
+    Ok(text.to_string_lossy().into_owned())
+}
+
 /// The first line of the library's version.
 pub(crate) fn version() -> String {
-    let mut text = vec![0u8; mpi::MPI_MAX_LIBRARY_VERSION_STRING as usize + 1];
-    let mut length: c_int = 0;
-    // SAFETY: room for the longest answer and a zero byte.
-    unsafe {
-        mpi::PMPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length);
-    }
-    let text = CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy();
+    // SAFETY: room for the longest answer.
+    let ask = |text, length| unsafe { mpi::PMPI_Get_library_version(text, length) };
+    let text = answer(mpi::MPI_MAX_LIBRARY_VERSION_STRING, ask).unwrap_or_default();
     text.trim().lines().next().unwrap_or_default().to_owned()
 }
 
 /// The name of this process's node.
 pub(crate) fn processor() -> String {
-    let mut text = vec![0u8; mpi::MPI_MAX_PROCESSOR_NAME as usize + 1];
-    let mut length: c_int = 0;
-    // SAFETY: room for the longest answer and a zero byte.
-    unsafe {
-        mpi::PMPI_Get_processor_name(text.as_mut_ptr().cast(), &raw mut length);
-    }
-    CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy().into_owned()
+    // SAFETY: room for the longest answer.
+    let ask = |text, length| unsafe { mpi::PMPI_Get_processor_name(text, length) };
+    answer(mpi::MPI_MAX_PROCESSOR_NAME, ask).unwrap_or_default()
 }
 
 impl Library {

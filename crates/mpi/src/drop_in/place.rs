@@ -175,7 +175,8 @@ fn by_nodes(nodes: &[u32]) -> Place {
     if sizes.iter().all(|&size| size == 1) {
         return Place::new(full(ranks, timing("tcp", TCP)), None, source);
     }
-    let nodes = cluster(&sizes);
+    let nodes: Vec<_> = sizes.iter().map(|&size| (1, size)).collect();
+    let nodes = Clusters::new(&nodes).expect("bug: invalid nodes");
     let largest = nodes.largest();
     let machine = of_nodes(nodes, largest, 1);
     Place::new(machine, order, source)
@@ -220,11 +221,6 @@ fn timed(topology: impl Topology + 'static, timing: Timing) -> Machine {
     let mut machine = Machine::of(Arc::new(topology));
     machine.timing = timing;
     machine
-}
-
-fn cluster(sizes: &[u32]) -> Clusters {
-    let nodes: Vec<_> = sizes.iter().map(|&size| (1, size)).collect();
-    Clusters::new(&nodes).expect("bug: invalid nodes")
 }
 
 /// Sizes of the groups of equal numbers in ascending order, and the ranks group by group.

@@ -10,6 +10,7 @@ use super::attribute::locked;
 use super::learned::{Learned, Run};
 use super::settings::{Settings, Tune};
 use super::{library, report};
+use crate::words::rank_and_ranks;
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
@@ -22,13 +23,9 @@ pub(crate) fn say(text: &str) {
 
 /// The rank in `MPI_COMM_WORLD`, and the number of ranks there.
 pub(crate) fn world() -> (u32, u32) {
-    let (mut rank, mut ranks) = (0, 0);
     // SAFETY: MPI is initialized.
-    unsafe {
-        mpi::PMPI_Comm_rank(mpi::RSMPI_COMM_WORLD, &raw mut rank);
-        mpi::PMPI_Comm_size(mpi::RSMPI_COMM_WORLD, &raw mut ranks);
-    }
-    (rank as u32, ranks as u32)
+    let world = unsafe { rank_and_ranks(mpi::RSMPI_COMM_WORLD) };
+    world.ok().flatten().unwrap_or_default()
 }
 
 /// The settings of the environment, read once by each process that decides.

@@ -42,8 +42,8 @@ pub(crate) enum Tune {
 
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
-    alltoall: Wish,
-    allgather: Wish,
+    /// By operation.
+    wishes: [Wish; 2],
     pub(crate) machine: Option<Machine>,
     /// The synchronization between steps of all schedules.
     pub(crate) sync: Option<Sync>,
@@ -113,21 +113,11 @@ impl Settings {
     }
 
     pub(crate) fn wish(&self, operation: Collective) -> Wish {
-        match operation {
-            Collective::AllToAll => self.alltoall,
-            Collective::AllGather => self.allgather,
-        }
-    }
-
-    fn wish_mut(&mut self, operation: Collective) -> &mut Wish {
-        match operation {
-            Collective::AllToAll => &mut self.alltoall,
-            Collective::AllGather => &mut self.allgather,
-        }
+        self.wishes[operation as usize]
     }
 
     fn force(&mut self, value: &str) -> Result<(), String> {
-        let before = (self.alltoall, self.allgather);
+        let before = self.wishes;
         let outcome = value.split(',').filter(|item| !item.is_empty()).try_for_each(|item| {
             let (operation, name) = match item.split_once(':') {
                 Some((operation, name)) => {
@@ -148,18 +138,15 @@ impl Settings {
                 }
                 Some(_) => {}
                 None => {
-                    for other in [&mut self.alltoall, &mut self.allgather] {
-                        if *other == Wish::Fastest {
-                            *other = Wish::Library;
-                        }
-                    }
+                    let others = self.wishes.iter_mut().filter(|wish| **wish == Wish::Fastest);
+                    others.for_each(|wish| *wish = Wish::Library);
                 }
             }
-            *self.wish_mut(performs) = Wish::Algorithm { name: &info.name, window };
+            self.wishes[performs as usize] = Wish::Algorithm { name: &info.name, window };
             Ok(())
         });
         if outcome.is_err() {
-            (self.alltoall, self.allgather) = before;
+            self.wishes = before;
         }
         outcome
     }
@@ -197,7 +184,8 @@ mod tests {
         let wishes = |value| {
             let (settings, warnings) = read("TOPOCOLL_ALGORITHM", value);
             assert!(warnings.is_empty(), "{warnings:?}");
-            (settings.alltoall, settings.allgather)
+            let [alltoall, allgather] = settings.wishes;
+            (alltoall, allgather)
         };
         let forced = |name| Wish::Algorithm { name, window: false };
         assert_eq!(wishes("alltoall:bruck"), (forced("bruck"), Wish::Fastest));
@@ -241,7 +229,7 @@ mod tests {
             assert_eq!(warnings.len(), 1, "{warnings:?}");
             assert!(warnings[0].starts_with(&format!("{name}={value}: ")), "{warnings:?}");
             assert!(warnings[0].contains(expected), "{warnings:?}");
-            assert_eq!((settings.alltoall, settings.allgather), (Wish::Fastest, Wish::Fastest));
+            assert_eq!(settings.wishes, [Wish::Fastest; 2]);
             assert!(settings.machine.is_none() && !settings.trace);
             assert_eq!((settings.tune, settings.sync), (Tune::On, None));
         }

@@ -1,7 +1,7 @@
 //! Decides by measuring: the library's call and a few schedules take turns during the program's own
 //! calls.
 //!
-//! The ranks follow a [`Course`], which says who performs the next calls and which of them are
+//! The ranks follow a [`Course`](super::course::Course), which says who performs the next calls and which of them are
 //! timed. At its end every rank reports its times, and the first rank gives the next course.
 //! [`Trial`] is the first rank's part (Faraj, Yuan and Lowenthal, STAR-MPI, 2006, decide in the same
 //! way by measured times).
@@ -26,104 +26,9 @@
 //! - The kept candidate is checked at growing intervals. If two checks in sequence find it slower by
 //!   half, all candidates are tried again, and the longest interval doubles.
 
-use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::{Deserialize, Serialize};
-
-/// Calls of one candidate: 0 is the library.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Turn {
-    pub(crate) candidate: usize,
-    calls: u64,
-    pub(crate) timed: bool,
-}
-
-/// The calls until the next decision; the same on all ranks except the samples.
-pub(crate) struct Course {
-    turns: VecDeque<Turn>,
-    /// Calls that remain of the first turn, if the library performs them and they are not timed;
-    /// otherwise 0. At a fixed address, for `last`.
-    free: Box<AtomicU64>,
-    samples: Vec<Sample>,
-}
-
-/// A timed call on one rank: nanoseconds, and bytes sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Sample {
-    pub(crate) nanoseconds: u64,
-    pub(crate) bytes: u64,
-}
-
-impl Turn {
-    /// All calls.
-    pub(crate) fn always(candidate: usize) -> Self {
-        Self { candidate, calls: u64::MAX, timed: false }
-    }
-
-    fn is_free(&self) -> bool {
-        self.candidate == 0 && !self.timed
-    }
-}
-
-impl Course {
-    pub(crate) fn new(turns: &[Turn]) -> Self {
-        let mut course = Self { turns: VecDeque::new(), free: Box::default(), samples: Vec::new() };
-        course.follow(turns);
-        course
-    }
-
-    /// Follows new turns.
-    pub(crate) fn follow(&mut self, turns: &[Turn]) {
-        self.turns = turns.iter().copied().collect();
-        self.samples.clear();
-        self.enter();
-    }
-
-    fn enter(&mut self) {
-        let free = self.turns.front().filter(|turn| turn.is_free()).map_or(0, |turn| turn.calls);
-        self.free.store(free, Ordering::Relaxed);
-    }
-
-    /// Whose turn it is; `None` if the ranks must decide.
-    pub(crate) fn turn(&mut self) -> Option<Turn> {
-        while let Some(&turn) = self.turns.front() {
-            let free = self.free.load(Ordering::Relaxed);
-            if if turn.is_free() { free } else { turn.calls } > 0 {
-                return Some(turn);
-            }
-            self.turns.pop_front();
-            self.enter();
-        }
-        None
-    }
-
-    /// Counts a call of the turn.
-    pub(crate) fn count(&mut self) {
-        let free = self.free.load(Ordering::Relaxed);
-        match self.turns.front_mut() {
-            Some(turn) if !turn.is_free() => turn.calls = turn.calls.saturating_sub(1),
-            _ => self.free.store(free.saturating_sub(1), Ordering::Relaxed),
-        }
-    }
-
-    /// Calls that the library performs next and that are not timed. A caller that makes them without a
-    /// look-up counts them here.
-    pub(crate) fn free(&self) -> *const AtomicU64 {
-        &raw const *self.free
-    }
-
-    pub(crate) fn time(&mut self, sample: Sample) {
-        self.samples.push(sample);
-    }
-
-    /// This rank's samples, as bytes for the first rank.
-    pub(crate) fn report(&self) -> Vec<u8> {
-        let words = self.samples.iter().flat_map(|sample| [sample.nanoseconds, sample.bytes]);
-        words.flat_map(u64::to_le_bytes).collect()
-    }
-}
+use super::course::{Calls, Sample};
 
 /// The first rank's part.
 pub(crate) struct Trial {
@@ -131,7 +36,7 @@ pub(crate) struct Trial {
     tried: Vec<Tried>,
     /// Timed runs under way: candidates and calls.
     timed: Vec<(usize, usize)>,
-    phase: Phase,
+    phase: Progress,
     /// Calls between checks, and the most.
     interval: u64,
     most: u64,
@@ -153,7 +58,7 @@ struct Tried {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum Progress {
     /// Rounds that have ended.
     Trying(u32),
     Keeping(Kept),
@@ -212,7 +117,7 @@ impl Trial {
         Self {
             tried: (0..=candidates).map(|_| Tried::default()).collect(),
             timed: Vec::new(),
-            phase: Phase::Trying(0),
+            phase: Progress::Trying(0),
             interval: 0,
             most: 0,
             slow: 0,
@@ -224,24 +129,26 @@ impl Trial {
 
     /// A trial that has ended before, with this decision.
     pub(crate) fn ended(candidates: usize, kept: Kept) -> Self {
-        let mut trial = Self { phase: Phase::Keeping(kept), ..Self::new(candidates) };
+        let mut trial = Self { phase: Progress::Keeping(kept), ..Self::new(candidates) };
         trial.check_from(kept.own);
         trial
     }
 
     /// The next calls.
-    pub(crate) fn course(&mut self) -> Vec<Turn> {
-        let turn = |candidate, calls, timed| Turn { candidate, calls, timed };
+    pub(crate) fn course(&mut self) -> Vec<Calls> {
+        let turn = |candidate, calls, timed| Calls { candidate, calls, timed };
         let turns = match self.phase {
-            Phase::Keeping(Kept { candidate, .. }) => {
+            Progress::Keeping(Kept { candidate, .. }) => {
                 let check = |i, before| [turn(i, before, false), turn(i, CHECKED, true)];
                 match self.unsure {
                     0 => check(candidate, self.interval).to_vec(),
                     _ => [check(candidate, BEFORE), check(0, BEFORE)].concat(),
                 }
             }
-            Phase::Trying(0) => (0..self.tried.len()).flat_map(|i| [turn(i, 1, true); 2]).collect(),
-            Phase::Trying(round) => {
+            Progress::Trying(0) => {
+                (0..self.tried.len()).flat_map(|i| [turn(i, 1, true); 2]).collect()
+            }
+            Progress::Trying(round) => {
                 let mut alive: Vec<usize> =
                     (0..self.tried.len()).filter(|&i| !self.tried[i].is_dropped).collect();
                 let begin = round as usize % alive.len();
@@ -262,7 +169,7 @@ impl Trial {
             return None;
         };
         match self.phase {
-            Phase::Keeping(kept) => {
+            Progress::Keeping(kept) => {
                 let times = |of: usize| {
                     let run = self.timed.iter().zip(&runs).find(|(timed, _)| timed.0 == of);
                     run.map_or(0, |(_, run)| run.nanoseconds)
@@ -276,7 +183,7 @@ impl Trial {
                         self.unsure = 0;
                         let replaced = (kept.candidate, now);
                         let kept = Kept { candidate: 0, library, own: library };
-                        self.phase = Phase::Keeping(kept);
+                        self.phase = Progress::Keeping(kept);
                         return Some(News::Doubted(kept, replaced.0, replaced.1));
                     }
                 }
@@ -292,7 +199,7 @@ impl Trial {
                 *self = Self { interval: most, most, ..Self::new(candidates) };
                 Some(News::Slower(kept, now))
             }
-            Phase::Trying(round) => self.round(round, &runs),
+            Progress::Trying(round) => self.round(round, &runs),
         }
     }
 
@@ -317,7 +224,7 @@ impl Trial {
             _ => SLOW,
         } * typical(library);
         others.iter_mut().for_each(|tried| tried.is_dropped |= typical(tried) > limit);
-        self.phase = Phase::Trying(round + 1);
+        self.phase = Progress::Trying(round + 1);
         let alive = (1..self.tried.len()).filter(|&i| !self.tried[i].is_dropped);
         let Some(best) = alive.min_by_key(|&i| self.median(i)) else { return Some(self.keep(0)) };
         if round == 0 {
@@ -346,7 +253,7 @@ impl Trial {
 
     fn keep(&mut self, candidate: usize) -> News {
         let kept = Kept { candidate, library: self.median(0), own: self.median(candidate) };
-        self.phase = Phase::Keeping(kept);
+        self.phase = Progress::Keeping(kept);
         self.check_from(kept.own);
         (self.unsure, self.doubts) = (if candidate == 0 { 0 } else { CHECKS }, 0);
         let tried = (0..self.tried.len()).map(|i| (self.median(i), self.tried[i].times.len()));
@@ -407,6 +314,7 @@ fn runs(reports: &[&[u8]], timed: &[(usize, usize)]) -> Option<Vec<Run>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::course::Course;
     use super::*;
 
     /// Two ranks follow a trial; `time` gives nanoseconds by candidate, rank and call. Returns all
@@ -570,25 +478,6 @@ mod tests {
         let known = Kept { candidate: 1, library: 1000, own: 500 };
         let (news, made) = tried(Trial::ended(1, known), 20_000, |_| 64, |_, _, _| 500);
         assert_eq!((news, made), (vec![], vec![0, 20_000]));
-    }
-
-    #[test]
-    fn calls_are_free_only_while_the_library_performs_them_untimed() {
-        let turn = |candidate, calls, timed| Turn { candidate, calls, timed };
-        let mut course = Course::new(&[
-            turn(0, 2, false),
-            turn(0, 1, true),
-            turn(1, 1, false),
-            turn(0, 1, false),
-        ]);
-        let mut seen = Vec::new();
-        while let Some(turn) = course.turn() {
-            // SAFETY: the course's own counter.
-            let free = unsafe { &*course.free() };
-            seen.push((turn.candidate, free.load(Ordering::Relaxed)));
-            course.count();
-        }
-        assert_eq!(seen, [(0, 2), (0, 1), (0, 0), (1, 0), (0, 1)]);
     }
 
     #[test]

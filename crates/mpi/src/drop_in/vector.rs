@@ -14,8 +14,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use crate::symbols as mpi;
-use topocoll::Collective;
 use topocoll::exec::{Endpoint, PlannedSizes, RawBuffers};
+use topocoll::{Collective, Sync};
 
 use super::blocks::{Blocks, Placed};
 use super::communicator::{Exchange, keeps_input, rank_of};
@@ -194,12 +194,10 @@ pub(crate) unsafe fn exchange_vector(
     planned: &Exchange,
     send: Option<Vector>,
     receive: Vector,
-    channel: &mut Channel,
-    memory: &mut Memory,
+    kept: (&mut Channel, &mut Memory),
     window: Option<&mut Window>,
 ) -> Result<(), Failed> {
     let (plan, order) = (planned.endpoint.plan(), planned.order.as_deref());
-    let comm = channel.words.comm();
     let (rank_of, in_place) = (rank_of(order), send.is_none());
     let own = plan.rank().index();
     let from = send.unwrap_or_else(|| match plan.problem().operation {
@@ -214,27 +212,60 @@ pub(crate) unsafe fn exchange_vector(
     let sizes = Arc::new(sizes.map_err(|_| Failed(mpi::MPI_ERR_COUNT as c_int))?);
     let mut endpoint = Endpoint::new(Arc::clone(plan), &sizes);
     let (begins, ends) = (offsets(&row), offsets(&column));
+    let row = (!in_place && from.is_dense(&begins)).then(|| from.elements.data());
+    let input = Side { row, block: |i| (from.block(i), 0, begins[i as usize] as usize) };
+    let row = (to.is_dense(&ends) && !keeps_input(operation, in_place)).then(|| to.elements.data());
+    let output = Side { row, block: |i| (to.block(i), 0, ends[i as usize] as usize) };
+    // SAFETY: the caller's promise.
+    unsafe { perform(&mut endpoint, &input, &output, kept, rank_of, planned.sync, window) }
+}
+
+/// The program's blocks of one side of an exchange.
+pub(crate) struct Side<B> {
+    /// Where they are packed in memory, one after the other as the schedule orders them.
+    pub(crate) row: Option<*mut u8>,
+    /// By number in the schedule, a block: its buffer, its number there, and its first byte in a row.
+    pub(crate) block: B,
+}
+
+/// Performs an exchange that has begun, between rows of blocks where the program's are none.
+///
+/// # Errors
+/// MPI's error code.
+///
+/// # Safety
+/// The buffers have the blocks.
+pub(crate) unsafe fn perform(
+    endpoint: &mut Endpoint,
+    from: &Side<impl Fn(u32) -> (Placed, u32, usize)>,
+    to: &Side<impl Fn(u32) -> (Placed, u32, usize)>,
+    (channel, memory): (&mut Channel, &mut Memory),
+    rank_of: impl Fn(u32) -> u32,
+    sync: Sync,
+    window: Option<&mut Window>,
+) -> Result<(), Failed> {
+    let comm = channel.words.comm();
     let work = memory.work(endpoint.workspace_bytes())?;
-    let input = if !in_place && from.is_dense(&begins) {
-        from.elements.data()
-    } else {
-        let staged = memory.input(endpoint.input_bytes())?;
-        for (i, &begin) in (0..plan.input_blocks()).zip(&begins) {
-            // SAFETY: the program's blocks, and room for all of them.
-            unsafe { from.block(i).pack(0, staged.add(begin as usize), comm)? };
-        }
-        staged
+    let input = match from.row {
+        Some(row) => row,
+        None => memory.input(endpoint.input_bytes())?,
     };
-    let dense = to.is_dense(&ends) && !keeps_input(operation, in_place);
-    let output = if dense { to.elements.data() } else { memory.output(endpoint.output_bytes())? };
+    for i in (0..endpoint.plan().input_blocks()).filter(|_| from.row.is_none()) {
+        let (block, number, begin) = (from.block)(i);
+        // SAFETY: the program's blocks, and room for all of them.
+        unsafe { block.pack(number, input.add(begin), comm)? };
+    }
+    let output = match to.row {
+        Some(row) => row,
+        None => memory.output(endpoint.output_bytes())?,
+    };
     let buffers = RawBuffers { input, output, work };
     // SAFETY: memories of these sizes, which only this call uses.
-    unsafe { channel.exchange(&mut endpoint, buffers, rank_of, planned.sync, window)? };
-    if !dense {
-        for (i, &begin) in (0..plan.problem().ranks).zip(&ends) {
-            // SAFETY: the program's blocks, and all of them in the output.
-            unsafe { to.block(i).unpack(0, output.add(begin as usize), comm)? };
-        }
+    unsafe { channel.exchange(endpoint, buffers, rank_of, sync, window)? };
+    for i in (0..endpoint.plan().problem().ranks).filter(|_| to.row.is_none()) {
+        let (block, number, begin) = (to.block)(i);
+        // SAFETY: the program's blocks, and all of them in the output.
+        unsafe { block.unpack(number, output.add(begin), comm)? };
     }
     Ok(())
 }
