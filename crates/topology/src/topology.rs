@@ -49,17 +49,17 @@ pub trait Topology: fmt::Debug + Send + Sync {
 
     /// Number of directed links that messages may share.
     fn links(&self) -> u64 {
-        self.between_nodes().map_or(0, |nodes| nodes.links())
+        self.between_nodes().map_or(0, Topology::links)
     }
 
     /// The numbers of links are below this.
     fn link_numbers(&self) -> u64 {
-        self.between_nodes().map_or(0, |nodes| nodes.link_numbers())
+        self.between_nodes().map_or(0, Topology::link_numbers)
     }
 
     /// The most directed links that leave one node; 0 where links are not numbered.
     fn most_links_out(&self) -> u64 {
-        self.between_nodes().map_or(0, |nodes| nodes.most_links_out())
+        self.between_nodes().map_or(0, Topology::most_links_out)
     }
 
     /// The kinds of links; empty on grids, where all links of a class are alike.
