@@ -12,9 +12,7 @@ mod touches;
 
 use rayon::prelude::*;
 use smallvec::SmallVec;
-use topocoll_schedule::{
-    Block, Collective, Period, RankClasses, Schedule, Step, Strided, Transfer,
-};
+use topocoll_schedule::{Block, Collective, RankClasses, Schedule, Step, Strided, Transfer};
 use topocoll_topology::{Machine, Rank, parallel};
 
 use self::boxes::{Map, SlotBox};
@@ -84,8 +82,7 @@ pub(crate) fn run(
     let classes = rule.classes();
     (progress.starting)(u64::from(classes.count()) * u64::from(schedule.problem.ranks));
     let follow = || -> Result<(), Violation> {
-        let period = Period::of(rule, classes.clone(), u64::MAX);
-        let table = Table::new(schedule, machine, &period.expect("bug: too many messages"))?;
+        let table = Table::new(schedule, machine, &classes)?;
         let each = || parallel::each(0..classes.count());
         first_violation(each().map(|class| compare_members(schedule, &classes, class)))?;
         first_violation(each().map(|class| follow_all(schedule, &table, class, progress)))

@@ -1,6 +1,6 @@
 //! One period of a schedule: the steps of one rank of each class.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
@@ -45,6 +45,21 @@ impl Period {
         };
         let each = parallel::each(0..classes.count()).map(share).collect::<Option<_>>()?;
         Some(Self { classes, steps: rule.steps(), each, layouts: [Vec::new(), Vec::new()] })
+    }
+
+    /// The same of some of the steps, for readers of periods that are too large to keep.
+    #[must_use]
+    pub fn of_steps(rule: &dyn Rule, classes: RankClasses, steps: Range<u32>) -> Self {
+        let share = |class| {
+            let (rank, mut does) = (classes.representative(class), Step::default());
+            let seen = steps.clone().map(|step| {
+                rule.step(rank, step, &mut does);
+                (step, classes.seen(rank, &does))
+            });
+            seen.filter(|(_, does)| !does.is_idle()).collect()
+        };
+        let each = parallel::each(0..classes.count()).map(share).collect();
+        Self { classes, steps: rule.steps(), each, layouts: [Vec::new(), Vec::new()] }
     }
 
     /// The classes of ranks.
@@ -135,6 +150,15 @@ impl RankClasses {
         self.translated(from, Rank(0), displacement)
     }
 
+    /// What a rank does, with displacements for peers.
+    fn seen(&self, rank: Rank, does: &Step) -> Step {
+        let mut seen = does.clone();
+        for transfer in seen.sends.iter_mut().chain(&mut seen.receives) {
+            transfer.peer = self.displacement(rank, transfer.peer);
+        }
+        seen
+    }
+
     /// Calls `each` with the steps of a rank that are not idle, with displacements for peers, until it returns
     /// false. Equivalent ranks have equal ones, but for the places of copies.
     pub fn each_step(
@@ -143,13 +167,9 @@ impl RankClasses {
         rank: Rank,
         each: &mut dyn FnMut(u32, &Step) -> bool,
     ) -> bool {
-        let (mut goes_on, mut seen) = (true, Step::default());
+        let mut goes_on = true;
         rule.each_step(rank, &mut |step, does| {
-            seen.clone_from(does);
-            for transfer in seen.sends.iter_mut().chain(&mut seen.receives) {
-                transfer.peer = self.displacement(rank, transfer.peer);
-            }
-            goes_on = each(step, &seen);
+            goes_on = each(step, &self.seen(rank, does));
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         goes_on

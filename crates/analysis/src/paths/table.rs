@@ -9,6 +9,7 @@ use topocoll_topology::{Machine, Rank, Route, parallel};
 
 use super::boxes::Map;
 use super::touches::{Span, Touches};
+use crate::checks::first_violation;
 use crate::written::written_twice;
 use crate::{Violation, checks};
 
@@ -16,6 +17,11 @@ use crate::{Violation, checks};
 pub(super) struct Table {
     pub(super) classes: RankClasses,
     each: Vec<ClassSteps>,
+}
+
+/// Steps that are read at once, for a few dozen of all classes.
+fn steps_at_once(classes: u32) -> u32 {
+    (64 / classes).max(1)
 }
 
 /// The steps of one class.
@@ -41,34 +47,47 @@ pub(super) struct Move {
 }
 
 impl Table {
-    /// Bytes of a table, and of the period it is made from, if messages have one run.
+    /// Bytes of a table if messages have one run, and of the steps that are read at once.
     pub(super) fn memory(schedule: &Schedule) -> u128 {
-        let rule = schedule.rule();
-        let message = size_of::<Move>() + size_of::<Strided>() + 2 * size_of::<Transfer>();
-        let step = size_of::<Entry>() + 2 * size_of::<Span>() + size_of::<(u32, Step)>();
-        let step = step as u128 + u128::from(schedule.problem.ports) * message as u128;
-        u128::from(rule.classes().count()) * u128::from(rule.steps()) * step
+        let (rule, ports) = (schedule.rule(), u128::from(schedule.problem.ports));
+        let classes = rule.classes().count();
+        let message = (size_of::<Move>() + size_of::<Strided>()) as u128;
+        let step = (size_of::<Entry>() + 2 * size_of::<Span>()) as u128 + ports * message;
+        let at_once = u128::from(classes) * u128::from(steps_at_once(classes));
+        u128::from(classes) * u128::from(rule.steps()) * step
+            + at_once * 2 * ports * size_of::<Transfer>() as u128
     }
 
     pub(super) fn new(
         schedule: &Schedule,
         machine: &Machine,
-        period: &Period,
+        classes: &RankClasses,
     ) -> Result<Self, Violation> {
-        let (classes, rule) = (period.classes(), schedule.rule());
-        let of_class = |class: u32| {
-            let mut entries: Vec<Entry> = (0..rule.steps()).map(|_| Entry::default()).collect();
-            let mut touches = vec![Span::NONE; entries.len()];
-            for (step, does) in period.steps_of(class) {
-                let at = *step as usize;
-                entries[at] = Self::entry(schedule, machine, period, (class, *step), does)?;
-                touches[at] = touched(does);
-            }
-            Ok(ClassSteps { entries, touches: Touches::new(touches) })
-        };
-        let each: Vec<Result<_, _>> = parallel::each(0..classes.count()).map(of_class).collect();
-        let each = each.into_iter().collect::<Result<_, _>>()?;
-        Ok(Self { classes: classes.clone(), each })
+        let (rule, steps) = (schedule.rule(), schedule.rule().steps());
+        let mut each: Vec<(Vec<Entry>, Vec<Span>)> =
+            (0..classes.count()).map(|_| (Vec::new(), Vec::new())).collect();
+        let at_once = steps_at_once(classes.count());
+        for first in (0..steps).step_by(at_once as usize) {
+            let read = first..steps.min(first.saturating_add(at_once));
+            let period = Period::of_steps(rule, classes.clone(), read.clone());
+            let add = |(class, (entries, touches)): (usize, &mut (Vec<Entry>, Vec<Span>))| {
+                for step in read.clone() {
+                    let does = period.step_of(class as u32, step);
+                    let entry = does.map(|does| {
+                        Self::entry(schedule, machine, &period, (class as u32, step), does)
+                    });
+                    entries.push(entry.transpose()?.unwrap_or_default());
+                    touches.push(does.map_or(Span::NONE, touched));
+                }
+                Ok(())
+            };
+            first_violation(parallel::each(&mut each).enumerate().map(add))?;
+        }
+        let each = each.into_iter().map(|(entries, touches)| {
+            let touches = Touches::new(touches);
+            ClassSteps { entries, touches }
+        });
+        Ok(Self { classes: classes.clone(), each: each.collect() })
     }
 
     fn entry(
