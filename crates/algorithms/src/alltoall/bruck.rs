@@ -400,11 +400,11 @@ impl Algorithm for Bruck {
 
 /// The radices worth pricing: all of them, or beyond `every` ranks 2 to `small`, the powers of two,
 /// the least radix of every number of digits, and n, as far as [`MAX_RADIX_OF_SUBSET`]. (Radix n is
-/// the direct exchange with two rearrangements more, and the same schedule as radix n - 1.)
+/// the direct exchange with two rearrangements more; radix n - 1 is the same with the last message alone.)
 fn radices(ranks: u32, every: u32, small: u64) -> Vec<u64> {
     let n = u64::from(ranks.max(2));
     if ranks <= every {
-        return (2..n.max(3)).collect();
+        return (2..=n).filter(|radix| radix + 1 != n).collect();
     }
     // The least r with r^digits >= n: a rounded root, off by one at most.
     let root = |digits: u32| {

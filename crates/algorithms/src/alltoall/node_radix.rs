@@ -542,8 +542,8 @@ impl Algorithm for NodeRadix {
         let (nodes, most) = (clusters.nodes(), most_lanes(request.carrier_ports(), clusters));
         let powers = |most: u32| (0..32).map(|i| 1 << i).take_while(move |&power| power < most);
         let radices: Vec<u32> = match nodes <= EVERY_RADIX_UP_TO {
-            // The largest is the same as the one before it.
-            true => (2..nodes.max(3)).collect(),
+            // The last but one is the largest with the last message alone.
+            true => (2..=nodes).filter(|radix| radix + 1 != nodes).collect(),
             false => powers(nodes).skip(1).chain([nodes]).collect(),
         };
         let setting = |lanes: u32, radix: u32| {
