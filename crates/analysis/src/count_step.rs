@@ -15,8 +15,8 @@ use crate::visit::{Does, Sent, Source, Visitor, Weights};
 use crate::way::Way;
 use crate::{AnalysisError, symmetry};
 
-/// The most steps counted together: their counts take less than 64 KiB.
-const MAX_CHUNK: u32 = 48;
+/// The most steps counted together: their counts take less than 64 KiB, or of many steps a byte for each.
+const CHUNK: [u32; 2] = [48, 512];
 
 /// Segments visited in a batch of steps: part of a second.
 const BATCH_WORK: u128 = 1 << 22;
@@ -173,7 +173,8 @@ impl<'a> Counter<'a> {
         let steps = self.steps();
         let per_step = self.work() / u128::from(steps).max(1);
         let threads = parallel::threads() as u128;
-        let size = (BATCH_WORK / per_step.max(1)).max(threads).min(MAX_CHUNK.into()) as u32;
+        let most = (steps / 1024).clamp(CHUNK[0], CHUNK[1]);
+        let size = (BATCH_WORK / per_step.max(1)).max(threads).min(most.into()) as u32;
         let mut sums = Sums::default();
         let mut scratches: Vec<Scratch> = (0..threads).map(|_| self.scratch()).collect();
         for batch in (0..steps).step_by(size as usize) {
