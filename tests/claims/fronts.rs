@@ -1,8 +1,8 @@
-//! docs/src/fronts.md holds the points of steps and volume of all tori and meshes of some sizes.
+//! `validation/fronts.txt` holds the points of steps and volume of all tori and meshes of some sizes, and
+//! `docs/src/fronts.md` says what they are.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use common::front;
 use rayon::prelude::*;
@@ -22,13 +22,15 @@ const LARGE: [&str; 6] = [
     "mesh:24x24x24",
 ];
 
+const FILE: &str = "validation/fronts.txt";
+
 /// A multiple of the parts into which blocks are cut.
 const BYTES: u64 = 1536;
 
 /// The volume of a point over that of the one before, at most, unless it is the last.
 const LEAST_GAIN: f64 = 0.97;
 
-/// Machines of which one is looked at in the test.
+/// Machines of which one is looked at in the short test.
 const SAMPLE: usize = 60;
 
 /// All lists of sides in ascending order, the shortest first.
@@ -54,12 +56,12 @@ fn machines() -> Vec<String> {
     small.chain(LARGE.map(str::to_owned)).collect()
 }
 
-/// The line of a machine in the table, and the algorithms of its points.
-fn line(text: &str) -> (String, Vec<String>) {
+/// The line of a machine.
+fn line(text: &str) -> String {
     let machine = machine(text).unwrap();
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, BYTES).unwrap();
     let front = front(&machine, &problem, &[]).unwrap();
-    let mut line = format!("| `{text}` |");
+    let mut line = text.to_owned();
     let (mut shown, end) = (f64::INFINITY, front.points.last().map(|point| point.price.steps));
     for point in &front.points {
         let (steps, volume) = (point.price.steps, point.price.link_blocks);
@@ -73,74 +75,43 @@ fn line(text: &str) -> (String, Vec<String>) {
         let volume = (volume * 1e3).round() / 1e3;
         write!(line, " {steps}/{volume} ({:.2})", volume / bound).unwrap();
     }
-    let algorithms = front.points.iter().map(|point| point.algorithm.clone()).collect();
-    (line + " |", algorithms)
+    line
 }
 
-/// The lines of the files of an algorithm.
-fn lines_of_code(name: &str) -> usize {
-    fn count(path: &Path) -> usize {
-        if !path.is_dir() {
-            return std::fs::read_to_string(path).map_or(0, |text| text.lines().count());
-        }
-        std::fs::read_dir(path).unwrap().map(|entry| count(&entry.unwrap().path())).sum()
-    }
-    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/algorithms/src/alltoall");
-    let name = name.replace('-', "_");
-    count(&home.join(&name)) + count(&home.join(format!("{name}.rs")))
+fn read(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
 }
 
-fn page(lines: &[(String, Vec<String>)]) -> String {
-    let mut page = format!(
-        "# Steps and volume of all machines\n\n\
-         For each torus and mesh of up to {RANKS} ranks with sides of at least {SIDE}, in ascending order, and some\n\
-         larger ones: the Pareto front of steps and charged volume of an all-to-all by one port. A point is the steps,\n\
-         the charged volume in blocks, and its ratio to the least volume of all schedules with no more steps\n\
-         ([proofs](proofs.md#volume-in-a-number-of-steps)). Points that save less than 3 % of the volume of\n\
-         the one before are left out, but for the last. `topocoll sweep MACHINE --front --block {BYTES}`\n\
-         names the schedules. The page is made by\n\n\
-         ```sh\n\
-         BOOK=overwrite cargo test --test claims fronts::\n\
-         ```\n\n\
-         ## The algorithms side by side\n\n\
-         The lines of each algorithm's files, and the machines below that have it on their front.\n\n\
-         | algorithm | lines | machines |\n|---|--:|--:|\n"
-    );
-    let mut machines: BTreeMap<&str, usize> = BTreeMap::new();
-    for (_, algorithms) in lines {
-        let mut named: Vec<&str> = algorithms.iter().map(String::as_str).collect();
-        named.sort_unstable();
-        named.dedup();
-        named.into_iter().for_each(|name| *machines.entry(name).or_default() += 1);
-    }
-    let mut machines: Vec<_> = machines.into_iter().collect();
-    machines.sort_by_key(|&(_, number)| std::cmp::Reverse(number));
-    for (name, number) in machines {
-        writeln!(page, "| `{name}` | {} | {number} |", lines_of_code(name)).unwrap();
-    }
-    page += "\n## The machines\n\n| machine | steps/volume (of the bound) |\n|---|---|\n";
-    lines.iter().for_each(|(line, _)| page += &format!("{line}\n"));
-    page
+/// Checks every so manyth line.
+fn check(every: usize) {
+    let file = read(FILE);
+    let lines: Vec<&str> = file.lines().collect();
+    let named: Vec<&str> = lines.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(named, machines(), "the machines of {FILE}");
+    lines.par_iter().zip(&named).step_by(every).for_each(|(known, text)| {
+        assert_eq!(line(text), **known, "FRONTS=overwrite makes the file anew");
+    });
 }
 
 #[test]
-fn the_fronts_are_those_of_the_book() {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/fronts.md");
-    let machines = machines();
-    if std::env::var("BOOK").is_ok_and(|book| book == "overwrite") {
-        let lines: Vec<_> = machines.par_iter().map(|text| line(text)).collect();
-        std::fs::write(&path, page(&lines)).unwrap();
-        return;
+fn some_fronts_are_those_of_the_file() {
+    check(SAMPLE);
+    // The examples of the book.
+    let book = read("docs/src/fronts.md");
+    let examples =
+        book.lines().filter(|line| line.starts_with("torus:") || line.starts_with("mesh:"));
+    let file = read(FILE);
+    let known = examples.map(|line| assert!(file.lines().any(|known| known == line), "{line}"));
+    assert_eq!(known.count(), 3);
+}
+
+#[test]
+#[ignore = "some minutes"]
+fn all_fronts_are_those_of_the_file() {
+    if std::env::var("FRONTS").is_ok_and(|fronts| fronts == "overwrite") {
+        let lines: Vec<_> = machines().par_iter().map(|text| line(text) + "\n").collect();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(FILE);
+        return std::fs::write(path, lines.concat()).unwrap();
     }
-    let book = std::fs::read_to_string(&path).unwrap();
-    let all: Vec<&str> = book
-        .lines()
-        .filter(|line| line.starts_with("| `torus:") || line.starts_with("| `mesh:"))
-        .collect();
-    let named: Vec<&str> = all.iter().map(|line| line.split('`').nth(1).unwrap()).collect();
-    assert_eq!(named, machines, "the machines of the book");
-    all.par_iter().step_by(SAMPLE).for_each(|known| {
-        let text = known.split('`').nth(1).unwrap();
-        assert_eq!(line(text).0, **known, "BOOK=overwrite makes the page anew");
-    });
+    check(1);
 }
