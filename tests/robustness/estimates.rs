@@ -216,7 +216,7 @@ fn the_estimate_of_following_covers_the_steps_of_every_class() {
         let steps = u128::from(rule.classes().count()) * u128::from(rule.steps());
         // Up to 64 steps are read at once, those of each class by its sends and receives.
         let classes = rule.classes().count();
-        let at_once = u128::from(classes * (64 / classes).max(1));
+        let at_once = u128::from(classes * (64 / classes).max(1).min(rule.steps()));
         let of_steps = needed - layout - messages - at_once * messages / 2;
         assert_eq!(of_steps % steps, 0, "{text}");
         of_steps / steps

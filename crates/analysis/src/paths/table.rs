@@ -53,7 +53,8 @@ impl Table {
         let classes = rule.classes().count();
         let message = (size_of::<Move>() + size_of::<Strided>()) as u128;
         let step = (size_of::<Entry>() + 2 * size_of::<Span>()) as u128 + ports * message;
-        let at_once = u128::from(classes) * u128::from(steps_at_once(classes));
+        let at_once = steps_at_once(classes).min(rule.steps());
+        let at_once = u128::from(classes) * u128::from(at_once);
         u128::from(classes) * u128::from(rule.steps()) * step
             + at_once * 2 * ports * size_of::<Transfer>() as u128
     }

@@ -13,7 +13,7 @@ const MOST_RANKS: u32 = 128;
 /// The most ranks of a machine of which all views are tried.
 const FEW_RANKS: u32 = 32;
 /// The parts of the budget for counting schedules for views, of few ranks and of more.
-const PARTS: [u128; 2] = [64, 16384];
+const PARTS: [u128; 2] = [64, 8192];
 
 /// Algorithms whose schedules follow the numbers of ranks, or the order of dimensions.
 const IN_ORDER: [&str; 10] = [

@@ -114,8 +114,12 @@ impl Algorithm for ColouredRings {
         if let Ok(grid) = request.grid("a torus or mesh") {
             let long = grid.radix().long_dimensions().count();
             // On shorter sides no blocks go along rings, whatever the classes.
-            let short = grid.sides().iter().all(|&side| side as usize <= long);
-            settings.retain(|&(classes, landing)| !short || classes == 1 || landing == "windows");
+            let longest = grid.sides().iter().max().map_or(0, |&side| side as usize);
+            settings.retain(|&(classes, landing)| match landing {
+                "near" => longest > long || classes == 1,
+                "distance" => longest >= 2 * long || classes == 1,
+                _ => true,
+            });
         }
         let inside = inside::candidates(request);
         Ok(settings.into_iter().map(setting).chain(inside).collect())
