@@ -120,7 +120,8 @@ impl Crate {
                 "self" => {}
                 _ if self.paths.contains_key(&below) => at = below,
                 _ => {
-                    let named = |path: &&Vec<String>| path.last() == Some(name);
+                    // A macro passes its own name on.
+                    let named = |path: &&Vec<String>| path.len() > 1 && path.last() == Some(name);
                     let passed_on = self.passed_on[&at].iter().find(named);
                     return match passed_on {
                         Some(path) => Some(self.defining(&at, path).unwrap_or(at)),
