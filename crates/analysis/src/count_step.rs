@@ -274,9 +274,9 @@ impl<'a> Counter<'a> {
         out.messages += u128::from(times) * does.sent.len() as u128;
         // What a rank receives is counted where it is sent, or where it is received.
         let known = received.is_empty();
-        self.exceed_by_rank(rank, times, does.sent.iter().copied(), out);
+        self.exceed_by_rank(rank, times, &does.sent.iter().copied(), out);
         if known {
-            self.exceed_by_rank(rank, times, visitor.received(does), out);
+            self.exceed_by_rank(rank, times, &visitor.received(does), out);
         }
         let mut sent = 0u128;
         for i in 0..does.sent.len() {
@@ -332,7 +332,7 @@ impl<'a> Counter<'a> {
         &self,
         rank: Rank,
         times: u64,
-        messages: impl ExactSizeIterator<Item = Sent> + Clone,
+        messages: &(impl ExactSizeIterator<Item = Sent> + Clone),
         out: &mut StepCount,
     ) {
         if messages.len() <= self.ports.rank as usize {
