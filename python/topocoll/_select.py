@@ -264,7 +264,7 @@ def select(
     --------
     >>> import topocoll as tc
     >>> tc.select("paragon-16x16")
-    Use suh-shin (10 steps): 31.35 ms, 1.02x faster than coloured-rings, 1.82x the bound.
+    Use suh-shin (10 steps): 31.35 ms, 1.05x faster than strided-rings, 1.82x the bound.
     alltoall of 1 KiB blocks on paragon-16x16 (torus:16x16): 256 ranks, 1 port.
     """
     machine = machine_of(machine)
