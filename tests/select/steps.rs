@@ -79,7 +79,7 @@ fn settings_that_are_not_listed_have_steps_too() {
     assert!(inner.contains("coloured-rings: steps is `9`, not for an inner exchange"), "{inner}");
 }
 
-/// A sweep takes the fastest in step of at most so many steps at each size.
+/// With a limit of steps, a sweep takes at each size the fastest in step of those within it.
 #[test]
 fn sweeps_and_fronts_keep_to_the_steps() {
     let machine = machine("torus:4x8").unwrap();

@@ -119,8 +119,8 @@ impl Info {
     }
 }
 
-/// The parameter of every algorithm that limits the steps of its schedule. An exchange with times takes the
-/// setting that a ranking puts first among those of at most so many steps, so that [`Request::solve`] refuses it.
+/// The parameter of every algorithm that limits the steps of its schedule. The ranking of an exchange decides
+/// which setting that is. A [`Request`] has no times to rank by, and refuses it.
 pub const STEPS: Parameter = Parameter::number(
     "steps",
     "the most steps; of the settings that take no more, the first in the ranking of select is used",

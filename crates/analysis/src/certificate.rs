@@ -210,8 +210,7 @@ impl<'a> Writer<'a> {
                 let _ = writeln!(text, "copy {} {}", self.slots(&copy.from), self.slots(&copy.to));
             }
             for send in &does.sends {
-                let to = self.classes.moved(rank, send.peer);
-                let route = self.network.route(rank, to, &send.route);
+                let route = self.network.route(rank, &self.classes.placed(rank, send));
                 let _ = writeln!(text, "send {} {route} {}", send.peer, self.slots(&send.slots));
             }
             for receive in &does.receives {

@@ -5,8 +5,8 @@ use topocoll_topology::{
     INTRA_NODE, LinkId, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Rank, Timing, Topology,
 };
 
+use crate::route_links::RouteLinks;
 use crate::time::Time;
-use crate::way::Way;
 
 /// One amount for each link class.
 type ByClass<T> = [T; MAX_DIMENSIONS];
@@ -201,16 +201,16 @@ impl Charges {
     }
 
     /// Adds `times` messages of `bytes` from the node of `from`.
-    pub(crate) fn way(
+    pub(crate) fn route_links(
         &mut self,
         rates: &Rates<'_>,
         from: Rank,
-        way: &Way<'_>,
+        route_links: &RouteLinks<'_>,
         times: u64,
         bytes: u128,
     ) {
         let all = bytes.saturating_mul(times.into());
-        if let (true, Way::Route(route)) = (rates.kinds.is_empty(), way) {
+        if let (true, RouteLinks::Route(route)) = (rates.kinds.is_empty(), route_links) {
             let parts = || {
                 let segments = route.segments().iter();
                 segments.map(|s| (rates.first + s.dimension as usize, s.hops.unsigned_abs()))
@@ -221,7 +221,8 @@ impl Charges {
             return;
         }
         let mut weighed = Weighed::default();
-        way.each_link(rates.topology, from, &mut |link| self.pass(rates, &mut weighed, link, all));
+        route_links
+            .each_link(rates.topology, from, &mut |link| self.pass(rates, &mut weighed, link, all));
         self.route = self.route.max(weighed);
     }
 

@@ -1,7 +1,7 @@
 //! Checks of both methods of verification.
 
 use rayon::prelude::*;
-use topocoll_schedule::{Block, Collective, Problem};
+use topocoll_schedule::{Block, Collective, Problem, Transfer};
 use topocoll_topology::{Machine, Rank, Route};
 
 use crate::Violation;
@@ -37,19 +37,14 @@ pub(crate) fn check_start(
     }
 }
 
-/// Whether a route, or if it is empty the machine's `own`, stays on the machine and ends at a rank.
-pub(crate) fn leads_to(
+/// Whether the route of a send stays on the machine and ends at its receiver.
+pub(crate) fn leads_to_peer(
     machine: &Machine,
     from: Rank,
-    to: Rank,
-    route: &Route,
+    send: &Transfer,
     own: &mut Route,
 ) -> bool {
     let topology = &*machine.topology;
-    let given = !route.is_empty();
-    if !given {
-        topology.route(from, to, own);
-    }
-    let route = if given { route } else { own };
-    topology.link_numbers() == 0 || topology.follow(from, route) == Ok(topology.node_of(to))
+    let route = send.route_from(from, topology, own);
+    topology.link_numbers() == 0 || topology.follow(from, route) == Ok(topology.node_of(send.peer))
 }

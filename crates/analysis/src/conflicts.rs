@@ -8,10 +8,10 @@ use crate::charges::Rates;
 use crate::count_step::Counter;
 use crate::error::{by_all_threads, check_memory, check_work};
 use crate::loads::Loads;
+use crate::route_links::RouteLinks;
 use crate::shift::{self, Links};
 use crate::traffic::Traffic;
 use crate::visit::{Does, Source, Visitor};
-use crate::way::Way;
 use crate::{AnalysisError, symmetry};
 
 /// The links listed by default.
@@ -231,8 +231,8 @@ fn by_class(
     worst: &mut Worst,
 ) {
     let topology = &*visitor.machine.topology;
-    visitor.each_message(step, does, &mut |rank, sent, way| {
-        loads.add(topology, rank, &way, sent.bytes);
+    visitor.each_message(step, does, &mut |rank, sent, route_links| {
+        loads.add(topology, rank, &route_links, sent.bytes);
     });
     let (nodes, _) = symmetry::of_nodes(&visitor.classes, topology);
     let equivalent = u128::from(topology.nodes() / nodes.count());
@@ -275,9 +275,9 @@ fn list(visitor: &Visitor<'_>, conflict: &mut Conflict) {
         });
     } else {
         let nodes = symmetry::of_nodes(&visitor.classes, topology);
-        visitor.each_message(conflict.step, &mut does, &mut |rank, sent, way| {
+        visitor.each_message(conflict.step, &mut does, &mut |rank, sent, route_links| {
             let (taken, ends) = ((conflict.link, link), [rank, sent.peer]);
-            each_equivalent(topology, &nodes, taken, ends, &way, |from, to| {
+            each_equivalent(topology, &nodes, taken, ends, &route_links, |from, to| {
                 listed.push(ConflictingMessage { from, to, bytes: sent.bytes });
             });
         });
@@ -293,7 +293,7 @@ fn each_equivalent(
     &(ref nodes, times): &(RankClasses, u32),
     taken: (LinkId, Link),
     [rank, peer]: [Rank; 2],
-    way: &Way<'_>,
+    route_links: &RouteLinks<'_>,
     mut each: impl FnMut(Rank, Rank),
 ) {
     let size = topology.ranks() / topology.nodes();
@@ -306,7 +306,7 @@ fn each_equivalent(
         _ => rank,
     };
     let at = Rank(taken.1.from);
-    each_moved_onto((topology, nodes), taken, rank, way, |from| {
+    each_moved_onto((topology, nodes), taken, rank, route_links, |from| {
         for turn in 0..times {
             // By node, and the rank on it.
             let moved = |end: Rank| {
@@ -329,14 +329,14 @@ fn each_moved_onto(
     (topology, nodes): (&dyn Topology, &RankClasses),
     (taken, link): (LinkId, Link),
     rank: Rank,
-    way: &Way<'_>,
+    route_links: &RouteLinks<'_>,
     mut each: impl FnMut(Rank),
 ) {
     let equivalent = |from: u32| nodes.class_of(Rank(from)) == nodes.class_of(Rank(link.from));
     match topology.network() {
         Shape::Grid(grid) if nodes.radix() == grid.radix() => {
             let (mut at, u) = (Rank(topology.node_of(rank)), link.class as usize);
-            let Way::Route(route) = way else { return };
+            let RouteLinks::Route(route) = route_links else { return };
             for segment in route.segments() {
                 let (v, length) = (segment.dimension as usize, segment.hops.abs());
                 if (v, segment.hops.signum()) == (u, link.direction) {
@@ -356,14 +356,14 @@ fn each_moved_onto(
         Shape::Graph(graph) if symmetry::folds(nodes, graph).is_some() => {
             let port =
                 |link: LinkId, from| graph.leaving(from).position(|(leaving, _)| leaving == link);
-            way.each_link(topology, rank, &mut |other| {
+            route_links.each_link(topology, rank, &mut |other| {
                 let from = topology.link(other).expect("bug: a route over no link").from;
                 if equivalent(from) && port(other, from) == port(taken, link.from) {
                     each(Rank(from));
                 }
             });
         }
-        _ => way.each_link(topology, rank, &mut |other| {
+        _ => route_links.each_link(topology, rank, &mut |other| {
             if other == taken {
                 each(Rank(link.from));
             }

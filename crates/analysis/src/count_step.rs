@@ -8,11 +8,11 @@ use crate::charges::Rates;
 use crate::error::{by_all_threads, check_memory, check_ranks};
 use crate::kinds::Boxes;
 use crate::loads::{Busiest, Loads};
+use crate::route_links::RouteLinks;
 use crate::shift::{self, Shift};
 use crate::step_count::{Amounts, StepCount, Sums};
 use crate::traffic::Traffic;
 use crate::visit::{Does, Sent, Source, Visitor, Weights};
-use crate::way::Way;
 use crate::{AnalysisError, symmetry};
 
 /// The most steps counted together: their counts take less than 64 KiB, or of many steps a byte for each.
@@ -302,13 +302,15 @@ impl<'a> Counter<'a> {
                 }
                 continue;
             }
-            let way = visitor.way(rank, i, does);
-            out.hops = out.hops.max(way.hops());
-            out.charges.way(rates, rank, &way, times, bytes);
-            match (way, of_box, loads.as_mut()) {
-                (Way::Route(route), Some((grid, of)), _) => boxes.add(grid, of, route, bytes),
-                (Way::Route(_) | Way::Links(_), None, Some(loads)) => {
-                    loads.add(topology, rank, &way, bytes);
+            let route_links = visitor.route_links(rank, i, does);
+            out.hops = out.hops.max(route_links.hops());
+            out.charges.route_links(rates, rank, &route_links, times, bytes);
+            match (route_links, of_box, loads.as_mut()) {
+                (RouteLinks::Route(route), Some((grid, of)), _) => {
+                    boxes.add(grid, of, route, bytes);
+                }
+                (RouteLinks::Route(_) | RouteLinks::Links(_), None, Some(loads)) => {
+                    loads.add(topology, rank, &route_links, bytes);
                 }
                 _ => out.charges.link(rates, topology.link_class(rank, peer), bytes),
             }

@@ -41,6 +41,7 @@ mod pairs;
 mod paths;
 mod progress;
 mod replay;
+mod route_links;
 mod shift;
 mod step_count;
 mod symmetry;
@@ -50,7 +51,6 @@ mod traffic;
 mod verify;
 mod violation;
 mod visit;
-mod way;
 mod written;
 
 pub use bounds::{

@@ -7,8 +7,8 @@ use topocoll_topology::{Coordinates, Grid, LinkId, Rank, Route, Shape, Topology}
 
 pub(crate) use self::line::LineLoads;
 use crate::charges::Rates;
+use crate::route_links::RouteLinks;
 use crate::symmetry;
-use crate::way::Way;
 
 /// Loads of the links of a grid or graph, up to the translations of a [`RankClasses`].
 ///
@@ -235,14 +235,21 @@ impl Loads {
     }
 
     /// Adds a message of `bytes` from a rank.
-    pub(crate) fn add(&mut self, topology: &dyn Topology, from: Rank, way: &Way<'_>, bytes: u128) {
-        match (&mut self.links, topology.network(), way) {
-            (Links::Grid(places, lines), Shape::Grid(grid), Way::Route(route)) => {
+    pub(crate) fn add(
+        &mut self,
+        topology: &dyn Topology,
+        from: Rank,
+        route_links: &RouteLinks<'_>,
+        bytes: u128,
+    ) {
+        match (&mut self.links, topology.network(), route_links) {
+            (Links::Grid(places, lines), Shape::Grid(grid), RouteLinks::Route(route)) => {
                 let load = (i64::from(self.times), bytes as i128);
                 places.enter(lines, grid, Rank(topology.node_of(from)), route, load);
             }
             (Links::Graph(links), ..) => {
-                way.each_link(topology, from, &mut |link| links.add(link, self.times, bytes));
+                route_links
+                    .each_link(topology, from, &mut |link| links.add(link, self.times, bytes));
             }
             _ => {}
         }
@@ -393,7 +400,7 @@ mod tests {
                         route.push(u as u32, if random.bool() { to } else { 0 });
                     }
                     let part = usize::from(round > 2 && random.bool());
-                    parts[part].add(&grid, representative, &Way::Route(&route), bytes);
+                    parts[part].add(&grid, representative, &RouteLinks::Route(&route), bytes);
                     for rank in (0..grid.ranks()).map(Rank) {
                         if classes.class_of(rank) == classes.class_of(representative) {
                             grid.for_each_link(rank, &route, &mut |link| {

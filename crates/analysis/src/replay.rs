@@ -302,7 +302,7 @@ impl<'a> Replay<'a> {
                 if received.is_none_or(|received| received < sent) || to == from {
                     return Err(Violation::NoReceive { step, from, to });
                 }
-                if !checks::leads_to(machine, from, to, &send.route, route) {
+                if !checks::leads_to_peer(machine, from, send, route) {
                     return Err(Violation::Misrouted { step, from, to });
                 }
             }

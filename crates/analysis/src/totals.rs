@@ -52,8 +52,8 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
     let parts = parallel::each(starts).map(|start| {
         let (mut loads, mut does) = (none(), Does::default());
         for step in start..steps.min(start.saturating_add(part)) {
-            visitor.each_message(step, &mut does, &mut |rank, sent, way| {
-                loads.add(topology, rank, &way, sent.bytes);
+            visitor.each_message(step, &mut does, &mut |rank, sent, route_links| {
+                loads.add(topology, rank, &route_links, sent.bytes);
             });
         }
         loads

@@ -3,10 +3,10 @@
 use topocoll_schedule::{RankClasses, Schedule, SlotSet, Step, Transfer};
 use topocoll_topology::{LinkId, Machine, Rank, Route, Shape};
 
+use crate::route_links::RouteLinks;
 use crate::shift::{Cyclic, Shift};
 use crate::symmetry;
 use crate::traffic::{Share, Traffic};
-use crate::way::Way;
 
 /// Whose messages are visited.
 #[derive(Clone, Copy)]
@@ -130,7 +130,12 @@ impl<'a> Visitor<'a> {
     }
 
     /// The links of a message of the rank read.
-    pub(crate) fn way<'w>(&self, rank: Rank, message: usize, does: &'w mut Does) -> Way<'w> {
+    pub(crate) fn route_links<'w>(
+        &self,
+        rank: Rank,
+        message: usize,
+        does: &'w mut Does,
+    ) -> RouteLinks<'w> {
         let topology = &*self.machine.topology;
         let Does { step, share, route, links, .. } = does;
         let route = match self.source {
@@ -141,14 +146,14 @@ impl<'a> Visitor<'a> {
                     if from != to {
                         links.clear();
                         graph.own_links(from, to, links);
-                        return Way::Links(links);
+                        return RouteLinks::Links(links);
                     }
                 }
                 send.route_from(rank, topology, route)
             }
             Source::Traffic(_) => &share.sends[message].route,
         };
-        if route.is_empty() { Way::Unnumbered } else { Way::Route(route) }
+        if route.is_empty() { RouteLinks::Unnumbered } else { RouteLinks::Route(route) }
     }
 
     /// Calls `each` with all messages of a step of equal blocks, each with its sender and its links.
@@ -156,13 +161,13 @@ impl<'a> Visitor<'a> {
         &self,
         step: u32,
         does: &mut Does,
-        each: &mut dyn FnMut(Rank, Sent, Way<'_>),
+        each: &mut dyn FnMut(Rank, Sent, RouteLinks<'_>),
     ) {
         self.each_active(step, &mut |rank| {
             self.read((rank, step), Weights::Equal, does);
             for i in 0..does.sent.len() {
                 let sent = does.sent[i];
-                each(rank, sent, self.way(rank, i, does));
+                each(rank, sent, self.route_links(rank, i, does));
             }
         });
     }

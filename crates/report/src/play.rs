@@ -4,7 +4,7 @@
 use serde::Serialize;
 use topocoll::{
     Block, Parameters, Part, Period, Rank, RankClasses, Route, Schedule, Shape, SlotRun, SlotSet,
-    Step, Transfer, check_counting_work,
+    Step, check_counting_work,
 };
 
 use super::interned::Interned;
@@ -236,7 +236,7 @@ fn moves(scene: &Scene, period: &Period, every: &[Rank], step: u32, names: &mut 
         for (place, send) in messages.iter().enumerate() {
             let received = period.received(class, step, place).filter(|_| names.followed);
             let landed = received.map_or(0, |receive| names.set(&receive.slots));
-            let send = Transfer { peer: classes.moved(rank, send.peer), ..send.clone() };
+            let send = classes.placed(rank, send);
             list.extend([
                 send.peer.0 as usize,
                 names.set(&send.slots),

@@ -25,9 +25,6 @@ pub struct Period {
 }
 
 impl Period {
-    /// The most messages and slots, of all classes, that algorithms should write into a period.
-    pub const ENTRIES: u128 = 1 << 20;
-
     /// The steps of a rule by these classes, which are its own or finer ones, if all of them send at most
     /// `most` messages. The layouts stay with the rule.
     #[must_use]
@@ -37,8 +34,8 @@ impl Period {
             let mut steps = Vec::new();
             let within =
                 classes.each_step(rule, classes.representative(class), &mut |step, does| {
-                    steps.push((step, does.clone()));
                     let messages = does.sends.len() as u64;
+                    steps.push((step, does));
                     sent.fetch_add(messages, Ordering::Relaxed) + messages <= most
                 });
             within.then_some(steps)
@@ -52,11 +49,11 @@ impl Period {
     pub fn of_steps(rule: &dyn Rule, classes: RankClasses, steps: Range<u32>) -> Self {
         let share = |class| {
             let (rank, mut does) = (classes.representative(class), Step::default());
-            let seen = steps.clone().map(|step| {
+            let seen = steps.clone().filter_map(|step| {
                 rule.step(rank, step, &mut does);
-                (step, classes.seen(rank, &does))
+                (!does.is_idle()).then(|| (step, classes.seen(rank, &does)))
             });
-            seen.filter(|(_, does)| !does.is_idle()).collect()
+            seen.collect()
         };
         let each = parallel::each(0..classes.count()).map(share).collect();
         Self { classes, steps: rule.steps(), each, layouts: [Vec::new(), Vec::new()] }
@@ -150,6 +147,12 @@ impl RankClasses {
         self.translated(from, Rank(0), displacement)
     }
 
+    /// A message of a rank whose peer is a displacement, with the peer's own number.
+    #[must_use]
+    pub fn placed(&self, rank: Rank, transfer: &Transfer) -> Transfer {
+        Transfer { peer: self.moved(rank, transfer.peer), ..transfer.clone() }
+    }
+
     /// What a rank does, with displacements for peers.
     fn seen(&self, rank: Rank, does: &Step) -> Step {
         let mut seen = does.clone();
@@ -165,11 +168,11 @@ impl RankClasses {
         &self,
         rule: &dyn Rule,
         rank: Rank,
-        each: &mut dyn FnMut(u32, &Step) -> bool,
+        each: &mut dyn FnMut(u32, Step) -> bool,
     ) -> bool {
         let mut goes_on = true;
         rule.each_step(rank, &mut |step, does| {
-            goes_on = each(step, &self.seen(rank, does));
+            goes_on = each(step, self.seen(rank, does));
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         goes_on
@@ -199,10 +202,7 @@ impl Rule for Period {
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
         let Some(does) = self.step_of(self.classes.class_of(rank), step) else { return };
-        let placed = |transfer: &Transfer| Transfer {
-            peer: self.classes.moved(rank, transfer.peer),
-            ..transfer.clone()
-        };
+        let placed = |transfer: &Transfer| self.classes.placed(rank, transfer);
         out.sends.extend(does.sends.iter().map(placed));
         out.receives.extend(does.receives.iter().map(placed));
     }
@@ -276,7 +276,7 @@ struct InFlight {
     class: u32,
     /// From sender to receiver.
     displacement: Rank,
-    blocks: Vec<Option<Held>>,
+    blocks: Vec<Held>,
     landing: Vec<Slot>,
 }
 
@@ -301,11 +301,17 @@ impl PeriodWriter {
 
     /// Adds a message of a class in the current step, with the blocks of these slots. It lands in the slots
     /// that its receiver sends in the step, in their order, then in free ones from the lowest.
+    ///
+    /// # Panics
+    /// A slot that holds no block.
     pub fn send(&mut self, class: u32, displacement: Rank, route: Route, slots: &[Slot]) {
         self.send_into(class, displacement, route, slots, &[]);
     }
 
     /// The same into other slots of the receiver, which are free then.
+    ///
+    /// # Panics
+    /// A slot that holds no block.
     pub fn send_into(
         &mut self,
         class: u32,
@@ -315,7 +321,8 @@ impl PeriodWriter {
         landing: &[Slot],
     ) {
         let held = &mut self.held[class as usize];
-        let blocks: Vec<_> = slots.iter().map(|&slot| held[slot as usize].take()).collect();
+        let block = |&slot: &Slot| held[slot as usize].take().expect("bug: an empty slot is sent");
+        let blocks: Vec<Held> = slots.iter().map(block).collect();
         let step = self.largest.last_mut().expect("bug: no step");
         let (length, hops) = (blocks.len() as u64, route.hops());
         *step = Largest { blocks: step.blocks.max(length), hops: step.hops.max(hops) };
@@ -340,7 +347,7 @@ impl PeriodWriter {
             let mut places = landing.into_iter().chain(own).chain(0..);
             let (classes, held) = (&self.period.classes, &mut self.held[to as usize]);
             let mut landed = Vec::with_capacity(blocks.len());
-            for Held { from, to } in blocks.into_iter().flatten() {
+            for Held { from, to } in blocks {
                 let is_free = |&slot: &Slot| held.get(slot as usize).is_none_or(Option::is_none);
                 let slot = places.find(is_free).expect("bug: no slot");
                 held.resize(held.len().max(slot as usize + 1), None);

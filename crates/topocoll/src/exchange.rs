@@ -239,9 +239,9 @@ impl<'m> Exchange<'m> {
     }
 
     /// The solution of an algorithm. Parameters that are chosen by cost, and are not given, depend
-    /// on the machine's timing values, and on the sizes of blocks if the schedule depends on them. With
-    /// [`STEPS`](crate::STEPS) it is the first of at most so many steps in a [selection](Self::select); if that lists none,
-    /// the cheapest.
+    /// on the machine's timing values, and on the sizes of blocks if the schedule depends on them.
+    /// [`STEPS`](crate::STEPS) limits the steps: it is the first such choice of a [selection](Self::select), or
+    /// the cheapest such setting if the selection lists none.
     ///
     /// # Errors
     /// No such algorithm, one that does not apply, or too much memory or work.

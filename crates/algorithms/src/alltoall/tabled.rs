@@ -65,7 +65,8 @@ fn mesh(grid: &Grid, text: &str) -> (Period, Vec<Largest>) {
             for u in (0..grid.sides().len()).rev() {
                 route.push(u as u32, at(Rank(to), u) - at(Rank(from), u));
             }
-            let (displacement, landing) = (layout(from)[to as usize], ranks + from);
+            let displacement = classes.displacement(Rank(from), Rank(to));
+            let landing = ranks + from;
             writer.send_into(from, displacement, route, &[to.into()], &[landing.into()]);
         }
         writer.end_step();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use topocoll_schedule::{Collective, Problem};
+use topocoll_schedule::{Collective, Problem, Transfer};
 use topocoll_topology::{
     Clusters, Graph, Grid, LinkId, LinkKind, Machine, Rank, Route, Segment, Shape, Ties,
     Topology as _,
@@ -65,13 +65,13 @@ impl<'a> Network<'a> {
     }
 
     /// The route of a message.
-    pub(super) fn route(&self, from: Rank, to: Rank, route: &Route) -> String {
-        let (topology, mut own) = (&*self.machine.topology, Route::default());
-        let listed = self.lists_routes || !route.is_empty();
-        if !listed {
-            topology.route(from, to, &mut own);
-        }
-        let route = if listed { route } else { &own };
+    pub(super) fn route(&self, from: Rank, send: &Transfer) -> String {
+        let topology = &*self.machine.topology;
+        let mut own = Route::default();
+        let route = match self.lists_routes {
+            true => &send.route,
+            false => send.route_from(from, topology, &mut own),
+        };
         let word = |Segment { dimension, hops }: &Segment| match topology.network() {
             Shape::Graph(graph) if graph.lattice().is_some() => {
                 format!("{}:{}", lattice_port(*dimension, *hops), hops.unsigned_abs())

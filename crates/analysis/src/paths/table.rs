@@ -111,8 +111,9 @@ impl Table {
         }
         check_writes(slots, rank, step, does)?;
         for (place, send) in does.sends.iter().enumerate() {
-            let to = classes.moved(rank, send.peer);
-            if !checks::leads_to(machine, rank, to, &send.route, &mut Route::default()) {
+            let placed = classes.placed(rank, send);
+            let to = placed.peer;
+            if !checks::leads_to_peer(machine, rank, &placed, &mut Route::default()) {
                 return Err(Violation::Misrouted { step, from: rank, to });
             }
             let receive = period.received(class, step, place).ok_or(Violation::NoReceive {

@@ -51,7 +51,7 @@ impl Lane<'_> {
     pub(super) fn take_held(&mut self, token: Token) -> Payload {
         let at = self.desk.held.iter().position(|(held, _)| *held == token);
         let held = at.and_then(|at| self.desk.held.remove(at));
-        held.expect("bug: a staged message that nobody holds").1
+        held.expect("bug: no such staged message").1
     }
 
     pub(super) fn copy(&mut self, copy: MemoryCopy, shared: &Shared<'_>, spare: &mut Vec<Vec<u8>>) {

@@ -228,7 +228,7 @@ pub(crate) struct Side<B> {
     pub(crate) block: B,
 }
 
-/// Performs an exchange that has begun, between rows of blocks where the program's are none.
+/// Performs an exchange that has begun. Rows of blocks replace the program's buffers where these are no rows.
 ///
 /// # Errors
 /// MPI's error code.

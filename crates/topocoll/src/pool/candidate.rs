@@ -111,7 +111,7 @@ impl Solved {
     /// Solves the candidates of an algorithm that agree with what is given, or only this if none agrees.
     /// An algorithm that is not asked for by name may be left out of the ranking.
     ///
-    /// With [`STEPS`](topocoll_algorithms::STEPS), only those of at most so many steps are candidates.
+    /// [`STEPS`](topocoll_algorithms::STEPS) drops the candidates that take more steps.
     ///
     /// If counting all settings without an exact price by claims takes too long, it counts only those on
     /// the algorithm's Pareto front of claimed steps and claimed blocks.

@@ -187,7 +187,7 @@ impl Links {
         &self.to[links]
     }
 
-    /// Links on the shortest way from a vertex to each other one; `u32::MAX` where there is none.
+    /// Links on the shortest route from a vertex to each vertex; `u32::MAX` for a vertex that no route reaches.
     pub(crate) fn hops_from(&self, from: u32) -> Vec<u32> {
         let mut hops = vec![u32::MAX; self.vertices() as usize];
         hops[from as usize] = 0;

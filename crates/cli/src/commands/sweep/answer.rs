@@ -1,4 +1,4 @@
-//! The text of `sweep`: the fastest schedule of each block size, and what is left out.
+//! The text of `sweep`: the fastest schedule of each block size, and the points that are missing.
 
 use topocoll::{Catalogue, Exchange, Fastest, Parameters};
 use topocoll_report::names::Names;

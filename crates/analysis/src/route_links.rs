@@ -4,7 +4,7 @@ use topocoll_topology::{LinkId, Rank, Route, Topology};
 
 /// The links of a message.
 #[derive(Clone, Copy)]
-pub(crate) enum Way<'w> {
+pub(crate) enum RouteLinks<'w> {
     /// A link without a number: within a node, or between any two nodes.
     Unnumbered,
     Route(&'w Route),
@@ -12,12 +12,12 @@ pub(crate) enum Way<'w> {
     Links(&'w [LinkId]),
 }
 
-impl Way<'_> {
+impl RouteLinks<'_> {
     pub(crate) fn hops(&self) -> u64 {
         match self {
-            Way::Unnumbered => 0,
-            Way::Route(route) => route.hops(),
-            Way::Links(links) => links.len() as u64,
+            RouteLinks::Unnumbered => 0,
+            RouteLinks::Route(route) => route.hops(),
+            RouteLinks::Links(links) => links.len() as u64,
         }
     }
 
@@ -29,9 +29,9 @@ impl Way<'_> {
         each: &mut dyn FnMut(LinkId),
     ) {
         match self {
-            Way::Unnumbered => {}
-            Way::Route(route) => topology.for_each_link(from, route, each),
-            Way::Links(links) => links.iter().copied().for_each(each),
+            RouteLinks::Unnumbered => {}
+            RouteLinks::Route(route) => topology.for_each_link(from, route, each),
+            RouteLinks::Links(links) => links.iter().copied().for_each(each),
         }
     }
 }
