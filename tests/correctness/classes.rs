@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{
-    MEMORY, check_classes, check_kinds, reach, schedule_of, serving, set_values, without_classes,
+    MEMORY, check_classes, check_kinds, drawn_symmetric, reach, schedule_of, serving, set_values,
+    without_classes,
 };
 use proptest::prelude::*;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Collective, Method, Problem, Progress, check_counting_work, conflicts, count, machine,
-    verify_watched,
+    Collective, Injection, Method, Problem, Progress, check_counting_work, conflicts, count,
+    counting_work, link_totals, machine, verify_watched,
 };
 
 fn shape() -> impl Strategy<Value = String> {
@@ -48,6 +49,39 @@ proptest! {
         let schedule = schedule_of(&machine, problem, &algorithm.info().name, setting).unwrap();
         check_classes(&schedule, &machine, &format!("{} {setting:?} on {text} with {ports} ports", algorithm.info().name));
     }
+}
+
+/// Ranks, nodes and links that are equivalent on a graph are counted as one.
+#[test]
+fn symmetry_of_graphs_changes_no_count() {
+    let mut random = fastrand::Rng::with_seed(55);
+    let mut fewer = 0;
+    for i in 0..reach(40, 300) {
+        let mut machine = drawn_symmetric(&mut random);
+        if machine.ranks() < 2 || machine.ranks() > 128 {
+            continue;
+        }
+        set_values(&mut machine, random.u64(..));
+        if random.bool() {
+            machine.timing.injection = Injection { rank: 1.5e-9, node: 2e-9 };
+        }
+        let served = serving(&machine, random.u64(1..9));
+        for _ in 0..3 {
+            let (algorithm, problem, setting) = &served[random.usize(0..served.len())];
+            let name = &algorithm.info().name;
+            let schedule = schedule_of(&machine, problem, name, setting).unwrap();
+            let plain = without_classes(&schedule);
+            let place = format!("machine {i}, {}: {name} {setting:?}", machine.name);
+            let [counts, all] =
+                [&schedule, &plain].map(|of| count(of, &machine, None, MEMORY).unwrap());
+            assert_eq!(counts, all, "{place}");
+            let [totals, all] = [&schedule, &plain].map(|of| link_totals(of, &machine));
+            assert_eq!(totals, all, "{place}");
+            let [work, all] = [&schedule, &plain].map(|of| counting_work(of, &machine, None));
+            fewer += u32::from(work < all);
+        }
+    }
+    assert!(fewer > reach(30, 200), "{fewer}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl<'a> Rates<'a> {
         };
         let kinds = topology.link_kinds().iter().map(rate).collect();
         let per_hop = values.iter().map(|&value| weight(value)).collect();
-        let between = machine.least_per_byte_between();
+        let between = machine.least_per_byte_of_nodes();
         Self { timing, topology, first, between, per_hop, kinds }
     }
 
@@ -221,22 +221,29 @@ impl Charges {
             return;
         }
         let mut weighed = Weighed::default();
-        route_links
-            .each_link(rates.topology, from, &mut |link| self.pass(rates, &mut weighed, link, all));
+        route_links.each_link(rates.topology, from, &mut |link| {
+            self.pass(rates, &mut weighed, link, (times, bytes));
+        });
         self.route = self.route.max(weighed);
     }
 
-    /// Adds a link of a route that carries `bytes` in total.
-    fn pass(&mut self, rates: &Rates<'_>, weighed: &mut Weighed, link: LinkId, bytes: u128) {
+    /// Adds a link of a route for `times` messages of `bytes`.
+    fn pass(
+        &mut self,
+        rates: &Rates<'_>,
+        weighed: &mut Weighed,
+        link: LinkId,
+        (times, bytes): (u64, u128),
+    ) {
         let kind = &rates.kinds[rates.topology.link_kind(link)];
         weighed.0 += u128::from(kind.weight);
         match kind.picoseconds {
             Some(picoseconds) => weighed.1 = weighed.1.saturating_add(picoseconds),
             None => weighed.2[kind.class] += 1,
         }
-        match kind.attoseconds(bytes) {
+        match kind.attoseconds(bytes).map(|busy| busy.saturating_mul(times.into())) {
             Some(busy) => self.busy = self.busy.saturating_add(busy),
-            None => self.carry(kind.class, bytes),
+            None => self.carry(kind.class, bytes.saturating_mul(times.into())),
         }
     }
 

@@ -87,15 +87,11 @@ pub fn conflicts(
         return Ok(ConflictReport::default());
     }
     let source = traffic.schedule().map_or(Source::Traffic(traffic), Source::Schedule);
-    let visitor = Visitor::new(source, machine, &traffic.classes());
+    let visitor = Visitor::by_numbering(source, machine, &traffic.classes());
     let limit = if most.is_none() { WORK_LIMIT } else { u128::MAX };
     let steps = steps_to_visit(&visitor, traffic.steps(), limit)?;
     let most = most.unwrap_or(LINKS);
-    let counters = match visitor.cyclic {
-        Some(_) => 0,
-        None => Loads::memory(&visitor.classes, topology),
-    };
-    check_memory("link counters", by_all_threads(counters), memory)?;
+    check_memory("link counters", by_all_threads(visitor.memory_of_loads()), memory)?;
     check_memory("conflicting links", kept_bytes(traffic, topology, most), memory)?;
     let rates = Rates::new(machine);
     let count = steps.as_ref().map_or(traffic.steps(), |steps| steps.len() as u32);
@@ -104,8 +100,7 @@ pub fn conflicts(
     let pieces: Vec<Worst> = parallel::each(starts)
         .map(|start| {
             let (mut worst, mut does) = (Worst::new(most), Does::default());
-            let mut loads =
-                visitor.cyclic.is_none().then(|| Loads::new(&visitor.classes, topology));
+            let mut loads = visitor.cyclic.is_none().then(|| visitor.loads());
             for i in start..count.min(start.saturating_add(part)) {
                 let step = steps.as_ref().map_or(i, |steps| steps[i as usize]);
                 match &mut loads {

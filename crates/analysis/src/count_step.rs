@@ -1,8 +1,12 @@
 //! Counts one step over all ranks: every link, one rank of each class that is not idle.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use topocoll_schedule::{RankClasses, Schedule, Transfer};
-use topocoll_topology::{Coordinates, Grid, INTRA_NODE, Machine, Ports, Rank, Shape, parallel};
+use topocoll_topology::{
+    Coordinates, Grid, INTRA_NODE, Machine, Orbits, Ports, Rank, Shape, parallel,
+};
 
 use crate::charges::Rates;
 use crate::error::{by_all_threads, check_memory, check_ranks};
@@ -25,8 +29,7 @@ pub(crate) struct Counter<'a> {
     pub(crate) visitor: Visitor<'a>,
     rates: Rates<'a>,
     ports: Ports,
-    /// The classes of nodes, and the ranks of a class on each node where links are counted.
-    nodes: (RankClasses, u32),
+    nodes: NodeClasses,
     /// Whether ranks are charged as nodes; not if nodes have several ranks.
     is_node: bool,
     /// The classes of nodes whose messages are counted.
@@ -35,6 +38,44 @@ pub(crate) struct Counter<'a> {
     receivers: usize,
     /// Where ranks may act by the kinds of their coordinates, of which there are fewer than classes.
     kinds: Option<&'a Grid>,
+}
+
+/// Classes of equivalent nodes.
+enum NodeClasses {
+    /// Those of translations, and the ranks of a class on each node where links are counted.
+    Translations(RankClasses, u32),
+    /// Those of so many translations.
+    Orbits(Arc<Orbits>, u32),
+}
+
+impl NodeClasses {
+    fn count(&self) -> u32 {
+        match self {
+            Self::Translations(classes, _) => classes.count(),
+            Self::Orbits(orbits, _) => orbits.nodes.classes.len() as u32,
+        }
+    }
+
+    /// The class of a node, and how many equivalents of one of its ranks are on it.
+    fn of(&self, node: u32) -> (usize, u32) {
+        match self {
+            Self::Translations(classes, of_class) => {
+                (classes.class_of(Rank(node)) as usize, *of_class)
+            }
+            Self::Orbits(orbits, translations) => {
+                let class = orbits.nodes.class_of(node as usize);
+                (class, translations / orbits.nodes.classes[class].1)
+            }
+        }
+    }
+
+    /// The nodes of a class, of all nodes of the machine.
+    fn size(&self, class: usize, all: u32) -> u64 {
+        match self {
+            Self::Translations(classes, _) => (all / classes.count()).into(),
+            Self::Orbits(orbits, _) => orbits.nodes.classes[class].1.into(),
+        }
+    }
 }
 
 /// The memory of one thread.
@@ -93,12 +134,19 @@ impl<'a> Counter<'a> {
 
     fn of(source: Source<'a>, machine: &'a Machine, classes: &RankClasses) -> Self {
         let (visitor, topology) = (Visitor::new(source, machine, classes), &*machine.topology);
-        let nodes = match visitor.cyclic {
-            Some(cyclic) => (cyclic.nodes(), 0),
-            None => symmetry::of_nodes(&visitor.classes, topology),
+        let nodes = match (visitor.cyclic, &visitor.orbits) {
+            (Some(cyclic), _) => NodeClasses::Translations(cyclic.nodes(), 0),
+            (None, Some(orbits)) => {
+                let translations = topology.ranks() / visitor.classes.count();
+                NodeClasses::Orbits(orbits.clone(), translations)
+            }
+            (None, None) => {
+                let (classes, of_class) = symmetry::of_nodes(&visitor.classes, topology);
+                NodeClasses::Translations(classes, of_class)
+            }
         };
         let is_node = !matches!(topology.shape(), Shape::Clustered(_));
-        let nodes_counted = if is_node { 0 } else { nodes.0.count() as usize };
+        let nodes_counted = if is_node { 0 } else { nodes.count() as usize };
         let ports = source.schedule().map_or(Ports::ALL, |of| of.problem.both_ports());
         let rates = Rates::new(machine);
         Self { visitor, rates, ports, nodes, is_node, nodes_counted, receivers: 0, kinds: None }
@@ -106,9 +154,8 @@ impl<'a> Counter<'a> {
 
     /// Bytes of the counters of one thread.
     pub(crate) fn memory(&self) -> u128 {
-        let Visitor { classes, machine, cyclic, .. } = &self.visitor;
-        let links = if cyclic.is_some() { 0 } else { Loads::memory(classes, &*machine.topology) };
-        links + ((self.nodes_counted + self.receivers) * size_of::<[Amounts; 2]>()) as u128
+        self.visitor.memory_of_loads()
+            + ((self.nodes_counted + self.receivers) * size_of::<[Amounts; 2]>()) as u128
     }
 
     /// Checks that a step and all counters fit.
@@ -120,12 +167,12 @@ impl<'a> Counter<'a> {
     }
 
     pub(crate) fn scratch(&self) -> Scratch {
-        let Visitor { classes, machine, cyclic, .. } = &self.visitor;
+        let Visitor { machine, cyclic, .. } = &self.visitor;
         let topology = &*machine.topology;
         let counted = topology.link_numbers() > 0 && cyclic.is_none();
         Scratch {
             does: Does::default(),
-            loads: counted.then(|| Loads::new(classes, topology)),
+            loads: counted.then(|| self.visitor.loads()),
             busiest: Vec::new(),
             shifts: Vec::new(),
             boxes: Boxes::default(),
@@ -144,7 +191,7 @@ impl<'a> Counter<'a> {
     /// An upper bound on the number of route segments that are visited, if traffic has one message of each
     /// rank in each step.
     pub(crate) fn work(&self) -> u128 {
-        let Visitor { machine, classes, cyclic, source } = &self.visitor;
+        let Visitor { machine, classes, cyclic, source, .. } = &self.visitor;
         let node_ports = source.schedule().map_or(1, |of| of.problem.node_ports);
         let ports = u128::from(source.schedule().map_or(1, |of| of.problem.ports));
         let dimensions = |grid: &Grid| grid.sides().len() as u128;
@@ -215,13 +262,15 @@ impl<'a> Counter<'a> {
         }
         if let Some(loads) = &mut scratch.loads {
             loads.take(rates, &mut scratch.busiest);
-            out.load_busiest(rates, &scratch.busiest, self.nodes_per_class());
+            let equivalent = if self.visitor.orbits.is_some() { 1 } else { self.nodes_of_class(0) };
+            out.load_busiest(rates, &scratch.busiest, equivalent);
         }
-        for load in scratch.by_node.iter_mut().flat_map(std::mem::take) {
+        let by_node = scratch.by_node.iter_mut().map(std::mem::take).enumerate();
+        for (class, load) in by_node.flat_map(|(class, loads)| loads.map(|load| (class, load))) {
             let time = |bytes| rates.attoseconds(false, bytes);
             let times = Amounts { sum: time(load.sum), least: time(load.least), ..load };
             out.inter_node = out.inter_node.max(load.messages);
-            out.exceed(rates, self.ports.node, [load, times], self.nodes_per_class());
+            out.exceed(rates, self.ports.node, [load, times], self.nodes_of_class(class));
             out.charges.node(rates, load.sum);
         }
         out
@@ -361,8 +410,8 @@ impl<'a> Counter<'a> {
         self.rates.attoseconds(within, bytes)
     }
 
-    fn nodes_per_class(&self) -> u64 {
-        u64::from(self.visitor.machine.topology.nodes() / self.nodes.0.count())
+    fn nodes_of_class(&self, class: usize) -> u64 {
+        self.nodes.size(class, self.visitor.machine.topology.nodes())
     }
 
     /// Adds a message to what the node of its first end sends, or receives.
@@ -376,13 +425,13 @@ impl<'a> Counter<'a> {
         if by_node.is_empty() {
             return;
         }
-        let (nodes, of_class) = &self.nodes;
         let [own, other] = ends.map(|rank| self.visitor.machine.topology.node_of(rank));
+        let (class, of_class) = self.nodes.of(own);
         let times = match self.visitor.cyclic {
             Some(cyclic) => cyclic.crossing(ends[1]),
             None if own == other => 0,
-            None => *of_class,
+            None => of_class,
         };
-        by_node[nodes.class_of(Rank(own)) as usize][direction].add(times, message.bytes);
+        by_node[class][direction].add(times, message.bytes);
     }
 }

@@ -2,8 +2,10 @@
 
 mod line;
 
+use std::sync::Arc;
+
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Coordinates, Grid, LinkId, Rank, Route, Shape, Topology};
+use topocoll_topology::{Coordinates, Grid, LinkId, Orbits, Rank, Route, Shape, Topology};
 
 pub(crate) use self::line::LineLoads;
 use crate::charges::Rates;
@@ -95,22 +97,35 @@ fn around(x: i64, side: i64) -> i64 {
 }
 
 struct GraphLinks {
-    /// Links of a vertex, where they are folded.
-    fold: Option<(RankClasses, u64)>,
+    fold: Fold,
     /// Messages and bytes by link.
     loads: Vec<(u64, u128)>,
     /// Links with messages.
     used: Vec<u32>,
 }
 
+/// Which links are counted as one.
+enum Fold {
+    None,
+    /// Those of one port of equivalent vertices, each of which has so many links.
+    Vertices(RankClasses, u64),
+    /// The links of an orbit, under so many translations.
+    Orbits(Arc<Orbits>, u32),
+}
+
 impl GraphLinks {
-    fn add(&mut self, link: LinkId, times: u32, bytes: u128) {
+    fn add(&mut self, link: LinkId, mut times: u32, bytes: u128) {
         let place = match &self.fold {
-            Some((nodes, per_vertex)) => {
+            Fold::None => link.0,
+            Fold::Vertices(nodes, per_vertex) => {
                 let class = nodes.class_of(Rank((link.0 / *per_vertex) as u32));
                 u64::from(class) * *per_vertex + link.0 % *per_vertex
             }
-            None => link.0,
+            Fold::Orbits(orbits, translations) => {
+                let class = orbits.links.class_of(link.0 as usize);
+                times = translations / orbits.links.classes[class].1;
+                class as u64
+            }
         };
         let load = &mut self.loads[place as usize];
         if load.0 == 0 {
@@ -194,7 +209,21 @@ impl Run<'_> {
 
 impl Loads {
     /// Loads of 0. The classes must be [`common`](symmetry::common) to a rule and the topology.
-    pub(crate) fn new(classes: &RankClasses, topology: &dyn Topology) -> Self {
+    ///
+    /// Where there are orbits, the classes are those of the translations that give them.
+    pub(crate) fn new(
+        classes: &RankClasses,
+        orbits: Option<&Arc<Orbits>>,
+        topology: &dyn Topology,
+    ) -> Self {
+        if let Some(orbits) = orbits {
+            let loads = vec![(0, 0); orbits.links.classes.len()];
+            let fold = Fold::Orbits(orbits.clone(), topology.ranks() / classes.count());
+            return Self {
+                links: Links::Graph(GraphLinks { fold, loads, used: Vec::new() }),
+                times: 1,
+            };
+        }
         let (nodes, times) = symmetry::of_nodes(classes, topology);
         let links = match topology.network() {
             Shape::Complete | Shape::Clustered(_) => Links::None,
@@ -215,7 +244,10 @@ impl Loads {
                 let folds =
                     symmetry::folds(&nodes, graph).is_some() && nodes.count() < topology.nodes();
                 let per_vertex = graph.links() / u64::from(graph.vertices());
-                let fold = folds.then(|| (nodes.clone(), per_vertex));
+                let fold = match folds {
+                    true => Fold::Vertices(nodes.clone(), per_vertex),
+                    false => Fold::None,
+                };
                 let loads = vec![(0, 0); counted(&nodes, topology) as usize];
                 Links::Graph(GraphLinks { fold, loads, used: Vec::new() })
             }
@@ -224,7 +256,15 @@ impl Loads {
     }
 
     /// Bytes that the loads take once every dimension is used.
-    pub(crate) fn memory(classes: &RankClasses, topology: &dyn Topology) -> u128 {
+    pub(crate) fn memory(
+        classes: &RankClasses,
+        orbits: Option<&Orbits>,
+        topology: &dyn Topology,
+    ) -> u128 {
+        if let Some(orbits) = orbits {
+            let each = size_of::<(u64, u128)>() + size_of::<u32>();
+            return (orbits.links.classes.len() * each) as u128;
+        }
         let (nodes, _) = symmetry::of_nodes(classes, topology);
         let each = match topology.network() {
             Shape::Complete | Shape::Clustered(_) => 0,
@@ -299,16 +339,20 @@ impl Loads {
                 for place in used.drain(..) {
                     let (messages, bytes) = std::mem::take(&mut loads[place as usize]);
                     let place = u64::from(place);
-                    let link = match fold {
-                        Some((nodes, per_vertex)) => {
+                    let (link, count) = match fold {
+                        Fold::None => (place, 1),
+                        Fold::Vertices(nodes, per_vertex) => {
                             let node = nodes.representative((place / *per_vertex) as u32);
-                            u64::from(node.0) * *per_vertex + place % *per_vertex
+                            (u64::from(node.0) * *per_vertex + place % *per_vertex, 1)
                         }
-                        None => place,
+                        Fold::Orbits(orbits, _) => {
+                            let (link, count) = orbits.links.classes[place as usize];
+                            (link.into(), count.into())
+                        }
                     };
                     let link = LinkId(link);
                     let (class, first) = (rates.class_of(link), First::Link(link));
-                    each(Run { class, count: 1, messages, bytes, first });
+                    each(Run { class, count, messages, bytes, first });
                 }
             }
             Links::Grid(places, lines) => {
@@ -382,7 +426,7 @@ mod tests {
             let machine = Machine::of(std::sync::Arc::new(grid.clone()));
             let periods = Coordinates::from_slice(periods);
             let classes = RankClasses::translations(grid.radix().clone(), periods);
-            let mut parts = [(); 2].map(|()| Loads::new(&classes, &grid));
+            let mut parts = [(); 2].map(|()| Loads::new(&classes, None, &grid));
             for round in 0..6 {
                 let mut expected = ByLink::new();
                 for representative in classes.representatives() {
@@ -420,7 +464,7 @@ mod tests {
                 expected.retain(|link, _| counted(link));
                 assert_eq!(drained(&mut all, &machine), expected, "{sides:?}, round {round}");
                 assert!(drained(&mut all, &machine).is_empty());
-                parts = [all, Loads::new(&classes, &grid)];
+                parts = [all, Loads::new(&classes, None, &grid)];
             }
         }
     }

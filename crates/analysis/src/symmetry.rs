@@ -1,5 +1,7 @@
+use std::sync::Arc;
+
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Coordinates, Graph, MixedRadix, Shape, Topology};
+use topocoll_topology::{Coordinates, Graph, MixedRadix, Orbits, Shape, Topology, Translation};
 
 /// The translations that map both a rule and the machine's links onto themselves.
 ///
@@ -28,6 +30,36 @@ pub(crate) fn common(classes: &RankClasses, topology: &dyn Topology) -> RankClas
             }
         }
     }
+}
+
+/// The translations of a rule that a graph is proved to keep, with the orbits of its nodes and links, if
+/// they are more than those that its [numbering](Graph::translations) gives.
+pub(crate) fn orbits(
+    classes: &RankClasses,
+    topology: &dyn Topology,
+) -> Option<(RankClasses, Arc<Orbits>)> {
+    let Shape::Graph(graph) = topology.network() else { return None };
+    let size = match topology.shape() {
+        Shape::Clustered(clusters) => clusters.equal_size()?,
+        _ => 1,
+    };
+    // Rules for lattices name routes by dimensions.
+    if graph.lattice().is_some() || folds(classes, graph).is_some() {
+        return None;
+    }
+    let radix = classes.radix();
+    let (mut periods, mut kept) = (Coordinates::from_slice(classes.periods()), Vec::new());
+    for (u, &side) in radix.sides().iter().enumerate() {
+        let multiples = (periods[u]..side).step_by(periods[u] as usize);
+        let translation = |by| Translation { stride: radix.stride(u), side, by };
+        let mut translations = multiples.filter(|by| side % by == 0).map(translation);
+        let found = translations.find(|&translation| graph.is_kept_by(translation, size));
+        periods[u] = found.map_or(side, |translation| translation.by);
+        kept.extend(found);
+    }
+    let found = RankClasses::translations(radix.clone(), periods);
+    let more = found.count() < common(classes, topology).count();
+    if more { Some((found, graph.orbits(&kept, size)?)) } else { None }
 }
 
 /// The numbering of ranks whose translations may keep the links: by the coordinates of nodes, where

@@ -48,7 +48,7 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
     }
     let part = steps.div_ceil(parallel::threads() as u32).max(1);
     let starts: Vec<u32> = (0..steps).step_by(part as usize).collect();
-    let none = || Loads::new(&visitor.classes, topology);
+    let none = || visitor.loads();
     let parts = parallel::each(starts).map(|start| {
         let (mut loads, mut does) = (none(), Does::default());
         for step in start..steps.min(start.saturating_add(part)) {

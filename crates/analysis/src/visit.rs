@@ -1,8 +1,11 @@
 //! One visitor of steps, classes of ranks, messages and their links, for all that counts them.
 
-use topocoll_schedule::{RankClasses, Schedule, SlotSet, Step, Transfer};
-use topocoll_topology::{LinkId, Machine, Rank, Route, Shape};
+use std::sync::Arc;
 
+use topocoll_schedule::{RankClasses, Schedule, SlotSet, Step, Transfer};
+use topocoll_topology::{LinkId, Machine, Orbits, Rank, Route, Shape};
+
+use crate::loads::Loads;
 use crate::route_links::RouteLinks;
 use crate::shift::{Cyclic, Shift};
 use crate::symmetry;
@@ -41,6 +44,8 @@ pub(crate) struct Visitor<'a> {
     pub(crate) classes: RankClasses,
     /// Where link loads have a closed form. Then the classes are those of the rule.
     pub(crate) cyclic: Option<Cyclic<'a>>,
+    /// The equivalent nodes and links of a graph, where classes are more than its numbering gives.
+    pub(crate) orbits: Option<Arc<Orbits>>,
 }
 
 /// A message that a rank sends or receives.
@@ -65,13 +70,49 @@ pub(crate) struct Does {
 impl<'a> Visitor<'a> {
     /// The classes must be those of the source, or finer.
     pub(crate) fn new(source: Source<'a>, machine: &'a Machine, classes: &RankClasses) -> Self {
+        let schedule = source.schedule();
+        let found = schedule.and_then(|_| symmetry::orbits(classes, &*machine.topology));
+        let own_routes = || schedule.is_some_and(|of| !names_routes(of, classes));
+        let found = found.filter(|(_, orbits)| orbits.keep_ports || own_routes());
+        Self::with(source, machine, classes, found)
+    }
+
+    /// The same with no more classes than the numbering of the machine gives.
+    pub(crate) fn by_numbering(
+        source: Source<'a>,
+        machine: &'a Machine,
+        classes: &RankClasses,
+    ) -> Self {
+        Self::with(source, machine, classes, None)
+    }
+
+    fn with(
+        source: Source<'a>,
+        machine: &'a Machine,
+        classes: &RankClasses,
+        found: Option<(RankClasses, Arc<Orbits>)>,
+    ) -> Self {
         let topology = &*machine.topology;
         let cyclic = source.schedule().and_then(|_| Cyclic::new(classes, topology));
-        let classes = match cyclic {
-            Some(_) => classes.clone(),
-            None => symmetry::common(classes, topology),
+        let (classes, orbits) = match (cyclic, found) {
+            (Some(_), _) => (classes.clone(), None),
+            (None, Some((classes, orbits))) => (classes, Some(orbits)),
+            (None, None) => (symmetry::common(classes, topology), None),
         };
-        Self { source, machine, classes, cyclic }
+        Self { source, machine, classes, cyclic, orbits }
+    }
+
+    /// The loads of links, all 0.
+    pub(crate) fn loads(&self) -> Loads {
+        Loads::new(&self.classes, self.orbits.as_ref(), &*self.machine.topology)
+    }
+
+    /// The bytes that they take, if links are counted one by one.
+    pub(crate) fn memory_of_loads(&self) -> u128 {
+        match self.cyclic {
+            Some(_) => 0,
+            None => Loads::memory(&self.classes, self.orbits.as_deref(), &*self.machine.topology),
+        }
     }
 
     /// Calls `each` with the representatives that take part in a step, and perhaps with others.
@@ -189,6 +230,19 @@ impl<'a> Visitor<'a> {
             }
         });
     }
+}
+
+/// Whether a message of a schedule of these classes has a route of its own.
+fn names_routes(schedule: &Schedule, classes: &RankClasses) -> bool {
+    let (rule, mut does) = (schedule.rule(), Step::default());
+    (0..rule.steps()).any(|step| {
+        let mut named = false;
+        rule.active(step, classes, &mut |rank| {
+            rule.step(rank, step, &mut does);
+            named |= does.sends.iter().any(|send| !send.route.is_empty());
+        });
+        named
+    })
 }
 
 /// Bytes of some slots of a rank.

@@ -99,6 +99,9 @@ pub(crate) struct Pricing<'a> {
     link_blocks: f64,
     hops: f64,
     injected: f64,
+    /// Seconds of a byte of a message, and of its propagation, at least.
+    per_byte: [f64; 2],
+    propagation: f64,
     /// A lower bound of the seconds of any schedule.
     seconds: f64,
     /// The timing values if a rank sends one message in a step: a byte takes as long as its link or
@@ -118,7 +121,12 @@ impl<'a> Pricing<'a> {
         let timing = limited(exchange.machine());
         let (hops, injected) = (most(Measure::Hops), most(Measure::Seconds));
         let seconds = exchange.bounds().seconds;
-        Self { exchange, link_blocks, hops, injected, seconds, timing }
+        let (machine, clustered) = (exchange.machine(), exchange.machine().first_class() > 0);
+        let between = machine.least_per_byte_of_nodes();
+        let within = if clustered { machine.timing.per_byte.of(INTRA_NODE) } else { between };
+        let propagation = if clustered { 0.0 } else { machine.least_latency() };
+        let per_byte = [between, between.min(within)];
+        Self { exchange, link_blocks, hops, injected, per_byte, propagation, seconds, timing }
     }
 
     /// The price of a solution: by its claims if they give all terms, otherwise counted if it has
@@ -198,7 +206,8 @@ impl<'a> Pricing<'a> {
         // A link's load may come from many ranks, whose injection does not add up.
         let machine = self.exchange.machine();
         let volume = (link_blocks * block_bytes * machine.least_per_byte())
-            .max(claims.carried_floor as f64 * machine.least_per_byte_between())
+            .max(claims.carried_floor as f64 * self.per_byte[0])
+            .max(claims.bytes as f64 * self.per_byte[1])
             .max(self.injected);
         let of_class = machine.links_are_of_class();
         let by_claims = if of_class { link_seconds(timing, claims) } else { None };
@@ -209,7 +218,8 @@ impl<'a> Pricing<'a> {
         let time = Time {
             startup,
             transmission: transmission.max(volume),
-            propagation: hops * timing.per_hop.least(),
+            propagation: (hops * timing.per_hop.least())
+                .max(claims.steps as f64 * self.propagation),
             rearrangement: 0.0,
             barrier: self.barriers(claims.steps),
         };

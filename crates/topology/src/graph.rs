@@ -4,6 +4,7 @@ mod known;
 mod links;
 mod listed;
 mod shortest;
+mod symmetry;
 mod table;
 
 use std::fmt;
@@ -18,6 +19,8 @@ pub use links::{Capacity, LinkKind};
 pub(crate) use links::{Links, ListedLinks};
 pub use listed::ListedGraph;
 pub(crate) use listed::MOST_VERTICES;
+use symmetry::Symmetries;
+pub use symmetry::{Orbit, Orbits, Translation};
 
 /// The most directed links of a graph.
 pub(crate) const MOST_LINKS: u64 = 1 << 26;
@@ -39,6 +42,11 @@ pub(crate) trait Routes: fmt::Debug + Send + Sync {
 
     /// The most links on a route.
     fn diameter(&self) -> u32;
+
+    /// Whether every renaming of vertices that keeps links and their kinds keeps all routes.
+    fn follow_links(&self) -> bool {
+        false
+    }
 
     /// The name of a vertex, if the rule gives one.
     fn vertex_name(&self, _vertex: u32) -> Option<String> {
@@ -82,6 +90,8 @@ pub struct Graph {
     pub(crate) least_load: Known<f64>,
     pub(crate) routed_load: Known<f64>,
     pub(crate) farthest: OnceLock<Option<u32>>,
+    pub(crate) kinds_of_nodes: OnceLock<Vec<usize>>,
+    pub(crate) symmetries: Symmetries,
     pub(crate) number: u64,
 }
 
@@ -107,6 +117,8 @@ impl Graph {
             least_load: Known::default(),
             routed_load: Known::default(),
             farthest: OnceLock::new(),
+            kinds_of_nodes: OnceLock::new(),
+            symmetries: Symmetries::default(),
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         }
     }
@@ -160,6 +172,37 @@ impl Graph {
         let mut hops = 0;
         self.walk(from, to, |_, _| hops += 1);
         hops
+    }
+
+    /// The kinds of the links that leave nodes, ascending.
+    pub(crate) fn kinds_of_nodes(&self) -> &[usize] {
+        self.kinds_of_nodes.get_or_init(|| {
+            let mut kinds = vec![false; self.links.kinds().len()];
+            let leaving = (0..self.nodes).flat_map(|node| self.links.leaving(node));
+            leaving.for_each(|link| kinds[self.links.kind_number(link)] = true);
+            (0..kinds.len()).filter(|&kind| kinds[kind]).collect()
+        })
+    }
+
+    /// Links that the route between two nodes has at least, up to 3.
+    #[must_use]
+    pub fn least_distance(&self) -> u32 {
+        let mut seen = vec![false; self.vertices() as usize];
+        let mut distance = 3;
+        for node in 0..self.nodes {
+            let mut ends = self.links.ends(self.links.leaving(node)).to_vec();
+            ends.sort_unstable();
+            ends.dedup();
+            for to in ends {
+                if to < self.nodes {
+                    return 1;
+                }
+                if std::mem::replace(&mut seen[to as usize], true) {
+                    distance = 2;
+                }
+            }
+        }
+        distance
     }
 
     /// The most links on a route.

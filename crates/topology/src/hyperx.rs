@@ -64,6 +64,11 @@ impl Routes for DimensionOrder {
         self.radix.long_dimensions().count() as u32
     }
 
+    /// A renaming that keeps the dimension of every link renames each coordinate by itself.
+    fn follow_links(&self) -> bool {
+        true
+    }
+
     fn vertex_name(&self, vertex: u32) -> Option<String> {
         Some(self.radix.name(Rank(vertex)))
     }

@@ -91,6 +91,6 @@ pub const TOPOLOGIES: &[spec::ShortForm] = &[
 ];
 pub use clusters::{Clusters, INTER_NODE, INTRA_NODE};
 pub use complete::FullyConnected;
-pub use graph::{Capacity, Graph, LinkKind, ListedGraph};
+pub use graph::{Capacity, Graph, LinkKind, ListedGraph, Orbit, Orbits, Translation};
 pub use grid::{Grid, Ties};
 pub use lattice::{Failure, Fault, Lattice};

@@ -223,15 +223,41 @@ impl Machine {
         self.least_from(self.first_class())
     }
 
-    fn least_from(&self, first: usize) -> f64 {
-        let of_kind = |kind: &LinkKind| {
-            let class = self.first_class() + kind.class as usize;
-            kind.capacity.seconds_per_byte(self.timing.per_byte.of(class))
+    /// Seconds in which the fastest link that leaves a node carries a byte: no message between nodes is
+    /// faster.
+    #[must_use]
+    pub fn least_per_byte_of_nodes(&self) -> f64 {
+        let Shape::Graph(graph) = self.topology.network() else {
+            return self.least_per_byte_between();
         };
-        let kinds = self.topology.link_kinds().iter().map(of_kind);
+        let kinds = graph.kinds_of_nodes().iter().map(|&kind| &graph.link_kinds()[kind]);
+        kinds.map(|kind| self.per_byte_of_kind(kind)).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Seconds of propagation that a message between two nodes has at least.
+    #[must_use]
+    pub fn least_latency(&self) -> f64 {
+        let per_hop = &self.timing.per_hop;
+        let Shape::Graph(graph) = self.topology.network() else {
+            let linked = self.topology.links() > 0;
+            return if linked { per_hop.least() } else { 0.0 };
+        };
+        let class = |kind: &LinkKind| per_hop.of(self.first_class() + kind.class as usize);
+        let of_kind = |kind: &LinkKind| kind.latency.unwrap_or_else(|| class(kind));
+        let latencies = graph.link_kinds().iter().map(of_kind);
+        f64::from(graph.least_distance()) * latencies.fold(f64::INFINITY, f64::min)
+    }
+
+    fn least_from(&self, first: usize) -> f64 {
+        let kinds = self.topology.link_kinds().iter().map(|kind| self.per_byte_of_kind(kind));
         let classes = self.timing.per_byte.values();
         let from = if classes.len() == 1 { classes } else { &classes[first..] };
         kinds.chain(from.iter().copied()).fold(f64::INFINITY, f64::min)
+    }
+
+    fn per_byte_of_kind(&self, kind: &LinkKind) -> f64 {
+        let class = self.first_class() + kind.class as usize;
+        kind.capacity.seconds_per_byte(self.timing.per_byte.of(class))
     }
 
     /// Seconds in which a link carries a byte.

@@ -63,7 +63,7 @@ pub(super) fn strongest(problem: &Problem, machine: &Machine, cuts: Cuts) -> Bes
     let first = machine.first_class();
     let through = node_ports(problem, machine).into_iter().chain(least_links(problem, machine));
     let through = through.fold(0.0, f64::max);
-    volume = volume.max(through * block_bytes * machine.least_per_byte_between());
+    volume = volume.max(through * block_bytes * machine.least_per_byte_of_nodes());
     match machine.topology.network() {
         Shape::Complete | Shape::Clustered(_) => {}
         Shape::Grid(grid) => {

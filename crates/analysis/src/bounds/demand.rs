@@ -56,7 +56,7 @@ pub(super) fn bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> B
         link_blocks: blocks,
         seconds: steps as f64 * timing.startup.least()
             + (bytes as f64 * machine.least_per_byte())
-                .max(crossing as f64 * machine.least_per_byte_between())
+                .max(crossing as f64 * machine.least_per_byte_of_nodes())
                 .max(injected)
             + barriers,
         trade_off: None,

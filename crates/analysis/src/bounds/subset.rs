@@ -38,7 +38,7 @@ fn without_links(machine: &Machine, subset: &Subset) -> Machine {
     own.topology = match own.topology.shape() {
         Shape::Clustered(clusters) => {
             let groups: Vec<_> = clusters.groups().map(|(_, nodes, size)| (nodes, size)).collect();
-            let between = [machine.timing.per_byte.of(0), machine.least_per_byte_between()];
+            let between = [machine.timing.per_byte.of(0), machine.least_per_byte_of_nodes()];
             own.timing.per_byte = PerClass::each(&between);
             Arc::new(Clusters::new(&groups).expect("bug: invalid nodes"))
         }

@@ -85,7 +85,7 @@ impl ChannelClasses {
         let pairs: u128 = match machine.topology.network() {
             Shape::Graph(graph) => {
                 let links = (0..graph.vertices()).flat_map(|from| graph.leaving(from));
-                links.map(|(_, to)| graph.leaving(to).count() as u128).sum()
+                links.map(|(_, to)| graph.leaving(to).len() as u128).sum()
             }
             Shape::Grid(grid) => {
                 u128::from(machine.topology.links()) * 2 * grid.sides().len() as u128

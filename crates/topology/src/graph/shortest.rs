@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 
+use smallvec::SmallVec;
+
 use super::{Links, Routes};
 
 /// Links to each node from each vertex.
@@ -15,6 +17,53 @@ pub(crate) struct Shortest {
     /// By node and vertex.
     distances: Vec<u16>,
     diameter: u32,
+    /// Whether only one link leads nearer to any node from anywhere.
+    unique: bool,
+    ports: Ports,
+}
+
+/// The places of the links of each vertex, where the next link of a message is looked up.
+#[derive(Debug)]
+struct Ports {
+    /// By link, the places at its vertex, ascending by the vertex that they lead to.
+    by_end: Vec<u32>,
+    /// By vertex, the first of its places in `onward`; one more entry at the end.
+    first: Vec<u32>,
+    /// The places that lead to a vertex from which a message can go on to a third one.
+    onward: Vec<u32>,
+}
+
+impl Ports {
+    fn of(links: &Links) -> Self {
+        let (mut by_end, mut first, mut onward) =
+            (Vec::with_capacity(links.count()), vec![0], Vec::new());
+        for vertex in 0..links.vertices() {
+            let ends = links.ends(links.leaving(vertex));
+            let start = by_end.len();
+            by_end.extend(0..ends.len() as u32);
+            by_end[start..].sort_by_key(|&place| ends[place as usize]);
+            let goes_on = |&place: &u32| {
+                let beyond = links.ends(links.leaving(ends[place as usize]));
+                beyond.iter().any(|&end| end != vertex)
+            };
+            onward.extend((0..ends.len() as u32).filter(goes_on));
+            first.push(onward.len() as u32);
+        }
+        Self { by_end, first, onward }
+    }
+
+    /// The places of the links of a vertex that lead to another.
+    fn to(&self, links: &Links, at: u32, end: u32) -> &[u32] {
+        let leaving = links.leaving(at);
+        let (ends, places) = (links.ends(leaving.clone()), &self.by_end[leaving]);
+        let end_of = |place: &u32| ends[*place as usize];
+        let first = places.partition_point(|place| end_of(place) < end);
+        &places[first..first + places[first..].partition_point(|place| end_of(place) == end)]
+    }
+
+    fn onward(&self, at: u32) -> &[u32] {
+        &self.onward[self.first[at as usize] as usize..self.first[at as usize + 1] as usize]
+    }
 }
 
 /// No route.
@@ -27,7 +76,7 @@ impl Shortest {
         let entering = Entering::of(links);
         let mut distances = vec![FAR; nodes as usize * vertices];
         let mut open = VecDeque::new();
-        let mut diameter = 0;
+        let (mut diameter, mut unique) = (0, true);
         for (to, row) in (0..nodes).zip(distances.chunks_mut(vertices.max(1))) {
             row[to as usize] = 0;
             open.push_back(to);
@@ -36,6 +85,8 @@ impl Shortest {
                     if row[before as usize] == FAR {
                         row[before as usize] = row[at as usize] + 1;
                         open.push_back(before);
+                    } else {
+                        unique &= row[before as usize] != row[at as usize] + 1;
                     }
                 }
             }
@@ -45,32 +96,45 @@ impl Shortest {
             }
             diameter = diameter.max(own.copied().max().unwrap_or(0));
         }
-        Ok(Self { vertices, distances, diameter: diameter.into() })
+        let ports = Ports::of(links);
+        Ok(Self { vertices, distances, diameter: diameter.into(), unique, ports })
     }
 
     /// The places of the links from a vertex that lead nearer to a node.
-    fn nearer(&self, links: &Links, at: u32, to: u32) -> impl Iterator<Item = usize> {
-        let row = &self.distances[to as usize * self.vertices..][..self.vertices];
-        let nearer = row[at as usize] - 1;
-        let ends = links.ends(links.leaving(at)).iter().enumerate();
-        ends.filter(move |(_, end)| row[**end as usize] == nearer).map(|(place, _)| place)
+    fn nearer(&self, links: &Links, at: u32, to: u32) -> SmallVec<[u32; 8]> {
+        let direct = self.ports.to(links, at, to);
+        if !direct.is_empty() {
+            return SmallVec::from_slice(direct);
+        }
+        match self.ports.onward(at) {
+            [only] => SmallVec::from_slice(&[*only]),
+            onward => {
+                let row = &self.distances[to as usize * self.vertices..][..self.vertices];
+                let (nearer, ends) = (row[at as usize] - 1, links.ends(links.leaving(at)));
+                let places = onward.iter().copied();
+                places.filter(|&place| row[ends[place as usize] as usize] == nearer).collect()
+            }
+        }
     }
 }
 
 impl Routes for Shortest {
     fn next(&self, links: &Links, at: u32, from: u32, to: u32) -> usize {
-        let onward = || self.nearer(links, at, to);
-        let count = onward().count() as u64;
-        let taken = (u64::from(from) + u64::from(to)) % count;
-        onward().nth(taken as usize).expect("bug: a vertex on the route")
+        let places = self.nearer(links, at, to);
+        let taken = (u64::from(from) + u64::from(to)) % places.len() as u64;
+        places[taken as usize] as usize
     }
 
     fn modulus(&self, links: &Links, at: u32, to: u32) -> Option<u32> {
-        Some(self.nearer(links, at, to).count() as u32)
+        Some(self.nearer(links, at, to).len() as u32)
     }
 
     fn diameter(&self) -> u32 {
         self.diameter
+    }
+
+    fn follow_links(&self) -> bool {
+        self.unique
     }
 }
 

@@ -200,25 +200,38 @@ impl Core {
         let mut sum = 0u128;
         for sources in self.sources.chunks(64) {
             let mut seen = vec![0u64; self.ranks.len()];
+            let mut next = seen.clone();
             sources.iter().enumerate().for_each(|(bit, &source)| seen[source] |= 1 << bit);
-            let mut now = seen.clone();
-            let mut hops = 0;
-            while now.iter().any(|&bits| bits != 0) {
-                hops += 1;
-                let mut next = vec![0; seen.len()];
-                self.links.iter().for_each(|link| next[link.to] |= now[link.from]);
-                for (vertex, bits) in next.iter_mut().enumerate() {
-                    *bits &= !seen[vertex];
-                    seen[vertex] |= *bits;
-                    if *bits != 0 && self.ranks[vertex] > 0 {
-                        let from =
-                            sources.iter().enumerate().filter(|(bit, _)| *bits >> bit & 1 == 1);
-                        let ranks = from.map(|(_, &source)| self.ranks[source]).sum();
+            let mut reached: Vec<(usize, u64)> = sources.iter().map(|&at| (at, seen[at])).collect();
+            for hops in 1.. {
+                let mut touched = Vec::new();
+                for &(at, bits) in &reached {
+                    for link in &self.links[self.leaving(at)] {
+                        if next[link.to] == 0 {
+                            touched.push(link.to);
+                        }
+                        next[link.to] |= bits;
+                    }
+                }
+                reached.clear();
+                for vertex in touched {
+                    let bits = std::mem::take(&mut next[vertex]) & !seen[vertex];
+                    seen[vertex] |= bits;
+                    if bits != 0 {
+                        reached.push((vertex, bits));
+                        let mut from = bits;
+                        let mut ranks = 0;
+                        while from != 0 {
+                            ranks += self.ranks[sources[from.trailing_zeros() as usize]];
+                            from &= from - 1;
+                        }
                         let far = blocks(ranks, self.ranks[vertex]).saturating_mul(hops);
                         sum = sum.saturating_add(far);
                     }
                 }
-                now = next;
+                if reached.is_empty() {
+                    break;
+                }
             }
         }
         sum
