@@ -1,232 +1,87 @@
 //! From a rule to a plan: the rank's steps, and the registers that its slots name.
 
-use std::ops::ControlFlow;
+mod record;
+
+use std::sync::Arc;
 
 use hashbrown::HashMap;
-use topocoll_schedule::{Block, Collective, LocalCopy, Part, Schedule, SlotSet, Step};
-use topocoll_topology::Rank;
+use rayon::prelude::*;
+use topocoll_schedule::{Block, Collective, Schedule};
+use topocoll_topology::{Rank, Subset, parallel};
 
 use crate::PlanError;
-use crate::places::Places;
-use crate::plan::{MessageRow, Moves, NONE, Names, Plan, RunRow, SetRow, Slots, StepRow};
+use crate::plan::{Moves, NONE, Names, Plan, Slots, all_or_first_error};
 
-pub(crate) fn compile(schedule: &Schedule, rank: Rank) -> Result<Plan, PlanError> {
-    let problem = schedule.problem;
-    if rank.0 >= problem.ranks {
-        return Err(PlanError::Rank { rank, ranks: problem.ranks });
-    }
-    if !schedule.rule().names_blocks() {
-        return Err(PlanError::NoBlocks);
-    }
-    let (slots, ranks) = (schedule.rule().slots(), problem.ranks);
-    if slots.saturating_add(ranks.into()) > Slots::MOST {
-        return Err(PlanError::Slots { slots, ranks, most: Slots::MOST });
-    }
-    let mut plan = Plan {
-        problem,
-        rank,
-        subset: None,
-        steps: Vec::new(),
-        messages: Vec::new(),
-        sets: Vec::new(),
-        runs: Vec::new(),
-        parts: Vec::new(),
-        names: Vec::new(),
-        origin: Vec::new(),
-        first_write: Vec::new(),
-        kept: Vec::new(),
-        moves: Vec::new(),
-        extra: 0,
-        aside: None,
-        most_messages: 0,
-    };
-    let mut found =
-        Found { slots, parts: HashMap::new(), renamings: Vec::new(), moves: Vec::new() };
-    record(&mut plan, schedule, &mut found)?;
-    let (moves, first_slot) = name(&mut plan, schedule, found)?;
-    follow(&mut plan, moves, &first_slot)?;
-    settle(&mut plan)?;
-    Ok(plan)
-}
-
-/// A step and its copies: slots, or later registers, (from, to).
-type StepMoves = (u32, Vec<(u32, u32)>);
-
-/// Collected while steps are recorded, and dropped afterwards.
-struct Found {
-    /// Slots of the schedule.
-    slots: u64,
-    /// The numbers of parts of blocks: first byte, and end.
-    parts: HashMap<(u64, u64), u32>,
-    /// Steps whose copies permute the slots: the new slot of each.
-    renamings: Vec<(u32, Vec<u32>)>,
-    /// Those whose copies do not.
-    moves: Vec<StepMoves>,
-}
-
-/// Writes down the rank's steps.
-fn record(plan: &mut Plan, schedule: &Schedule, found: &mut Found) -> Result<(), PlanError> {
-    let (rule, rank) = (schedule.rule(), plan.rank);
-    let steps = rule.steps();
-    if steps >= NONE / 2 - 1 {
-        let most = u64::from(NONE / 2) - 2;
-        return Err(PlanError::TooMany { what: "steps", count: steps.into(), most });
-    }
-    plan.steps.reserve_exact(steps as usize);
-    let mut recorded = Ok(());
-    rule.each_step(rank, &mut |number, step| {
-        recorded = plan.record_step(number, step, found);
-        if recorded.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
-    recorded.map(|()| plan.idle_until(steps))
-}
+use record::{Found, StepMoves, record};
 
 impl Plan {
-    /// Writes down a step in which the rank does something.
-    fn record_step(
-        &mut self,
-        number: u32,
-        step: &Step,
-        found: &mut Found,
-    ) -> Result<(), PlanError> {
-        self.idle_until(number);
-        if !step.copies.is_empty() {
-            found.add(self.rank, number, step)?;
+    /// The plan of `rank`. It takes the time and memory of the rank's own slots and steps.
+    ///
+    /// # Errors
+    /// No such rank; a schedule that names no blocks, is too large to number, reads an empty slot, or
+    /// leaves a block of the output missing. The verifier finds other wrong deliveries.
+    pub fn new(schedule: &Schedule, rank: Rank) -> Result<Self, PlanError> {
+        let problem = schedule.problem;
+        if rank.0 >= problem.ranks {
+            return Err(PlanError::Rank { rank, ranks: problem.ranks });
         }
-        let first_send = self.messages.len() as u32;
-        for send in &step.sends {
-            let slots = self.slots(found, number, &send.slots)?;
-            self.messages.push(MessageRow { peer: send.peer.0, slots });
+        if !schedule.rule().names_blocks() {
+            return Err(PlanError::NoBlocks);
         }
-        let first_receive = self.messages.len() as u32;
-        for receive in &step.receives {
-            let slots = self.slots(found, number, &receive.slots)?;
-            self.messages.push(MessageRow { peer: receive.peer.0, slots });
+        let (slots, ranks) = (schedule.rule().slots(), problem.ranks);
+        if slots.saturating_add(ranks.into()) > Slots::MOST {
+            return Err(PlanError::Slots { slots, ranks, most: Slots::MOST });
         }
-        self.steps.push(StepRow { first_send, first_receive });
-        self.most_messages = self.most_messages.max(self.messages.len() as u32 - first_send);
-        if self.messages.len() as u64 > Slots::MOST {
-            let count = self.messages.len() as u64;
-            return Err(PlanError::TooMany { what: "messages", count, most: Slots::MOST });
-        }
-        Ok(())
+        let mut plan = Self {
+            problem,
+            rank,
+            subset: None,
+            steps: Vec::new(),
+            messages: Vec::new(),
+            sets: Vec::new(),
+            runs: Vec::new(),
+            parts: Vec::new(),
+            names: Vec::new(),
+            origin: Vec::new(),
+            first_write: Vec::new(),
+            kept: Vec::new(),
+            moves: Vec::new(),
+            extra: 0,
+            aside: None,
+            most_messages: 0,
+        };
+        let mut found =
+            Found { slots, parts: HashMap::new(), renamings: Vec::new(), moves: Vec::new() };
+        record(&mut plan, schedule, &mut found)?;
+        let (moves, first_slot) = name(&mut plan, schedule, found)?;
+        follow(&mut plan, moves, &first_slot)?;
+        settle(&mut plan)?;
+        Ok(plan)
     }
 
-    /// Writes down steps without messages.
-    fn idle_until(&mut self, step: u32) {
-        let next = self.messages.len() as u32;
-        self.steps.resize(step as usize, StepRow { first_send: next, first_receive: next });
-    }
-
-    /// The slots of a message, its set written down unless it is that of the message before.
-    fn slots(&mut self, found: &mut Found, step: u32, set: &SlotSet) -> Result<Slots, PlanError> {
-        if let [run] = set.runs()
-            && run.slots.len() == 1
-            && run.part == Part::Whole
-            && run.slots.base < found.slots
-        {
-            return Ok(Slots::single(run.slots.base as u32));
+    /// The plan of the machine's rank `own` by a schedule for a subset: rank i of the schedule is
+    /// the i-th of the subset. Messages name their peers as the machine numbers them.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); a subset of another number of ranks than the schedule's, or without
+    /// `own`.
+    pub fn in_subset(schedule: &Schedule, own: Rank, subset: &Subset) -> Result<Self, PlanError> {
+        let (ranks, size) = (schedule.problem.ranks, subset.ranks().len());
+        if size != ranks as usize {
+            return Err(PlanError::SubsetSize { size, ranks });
         }
-        inside(self.rank, step, set, found.slots)?;
-        let (first_run, mut whole) = (self.runs.len(), 0);
-        for run in set.runs() {
-            let part = match run.part {
-                Part::Whole => {
-                    whole += run.slots.len() as u32;
-                    NONE
-                }
-                Part::Bytes { first, end } => {
-                    *found.parts.entry((first, end)).or_insert_with(|| {
-                        self.parts.push((first, end));
-                        self.parts.len() as u32 - 1
-                    })
-                }
-            };
-            let (outer, inner) = (RunRow::axes(run.slots.outer), RunRow::axes(run.slots.inner));
-            self.runs.push(RunRow { base: run.slots.base as u32, outer, inner, part });
-        }
-        // A message is often received into the slots just sent, or those of the step before.
-        if let Some(last) = self.sets.last()
-            && self.runs[last.first_run as usize..last.end_run as usize] == self.runs[first_run..]
-        {
-            self.runs.truncate(first_run);
-            return Ok(Slots::set(self.sets.len() as u32 - 1));
-        }
-        let (first_run, end_run) = (first_run as u32, self.runs.len() as u32);
-        self.sets.push(SetRow { first_run, end_run, whole });
-        Ok(Slots::set(self.sets.len() as u32 - 1))
+        let rank = subset.position(own).ok_or(PlanError::NotInSubset { rank: own, size })?;
+        Ok(Self { subset: Some(subset.clone()), ..Self::new(schedule, Rank(rank))? })
     }
 }
 
-/// Whether a set lies within the slots.
-fn inside(rank: Rank, step: u32, set: &SlotSet, slots: u64) -> Result<(), PlanError> {
-    for run in set.runs() {
-        let (low, high) = run.slots.span().unwrap_or_default();
-        if low < 0 || high >= i128::from(slots) {
-            let slot = if low < 0 { low } else { high } as u64;
-            return Err(PlanError::Slot { rank, step, slot, slots });
-        }
-    }
-    Ok(())
-}
-
-impl Found {
-    fn add(&mut self, rank: Rank, number: u32, step: &Step) -> Result<(), PlanError> {
-        for copy in &step.copies {
-            inside(rank, number, &copy.from, self.slots)?;
-            inside(rank, number, &copy.to, self.slots)?;
-        }
-        const READ: u8 = 1;
-        const WRITTEN: u8 = 2;
-        let mut new_slot: Vec<u32> = (0..self.slots as u32).collect();
-        let mut marks = vec![0; self.slots as usize];
-        let mut permutes = true;
-        for copy in &step.copies {
-            each_pair(copy, |from, to| {
-                permutes &= marks[from as usize] & READ == 0;
-                marks[from as usize] |= READ;
-                marks[to as usize] |= WRITTEN;
-                new_slot[from as usize] = to;
-            });
-        }
-        // Each slot that is read is written, and each that is written is read.
-        permutes &= !marks.iter().any(|&mark| mark == READ || mark == WRITTEN);
-        if permutes {
-            self.renamings.push((number, new_slot));
-        } else {
-            let copied = step.copies.iter().map(|copy| copy.from.len() as usize);
-            let mut pairs = Vec::with_capacity(copied.sum());
-            for copy in &step.copies {
-                each_pair(copy, |from, to| pairs.push((from, to)));
-            }
-            self.moves.push((number, pairs));
-        }
-        Ok(())
-    }
-}
-
-/// Calls `each` with the slots of a copy in order, from and to.
-#[inline]
-fn each_pair(copy: &LocalCopy, mut each: impl FnMut(u32, u32)) {
-    if let ([from], [to]) = (copy.from.runs(), copy.to.runs())
-        && (from.slots.outer.count, from.slots.inner.count)
-            == (to.slots.outer.count, to.slots.inner.count)
-    {
-        let (from, to) = (from.slots, to.slots);
-        for i in 0..from.outer.count as i64 {
-            let mut a = from.base as i64 + i * from.outer.stride;
-            let mut b = to.base as i64 + i * to.outer.stride;
-            for _ in 0..from.inner.count {
-                each(a as u32, b as u32);
-                a += from.inner.stride;
-                b += to.inner.stride;
-            }
-        }
-        return;
-    }
-    for ((from, _), (to, _)) in copy.from.slots().zip(copy.to.slots()) {
-        each(from as u32, to as u32);
-    }
+/// The plans of all ranks, made by all threads.
+///
+/// # Errors
+/// As [`Plan::new`], of the first rank refused.
+pub fn plan_all(schedule: &Schedule) -> Result<Vec<Arc<Plan>>, PlanError> {
+    let ranks = parallel::each(0..schedule.problem.ranks);
+    all_or_first_error(ranks.map(|rank| Plan::new(schedule, Rank(rank)).map(Arc::new)))
 }
 
 /// Names the registers by slot: at the end by the blocks they hold, and backwards through the
@@ -388,22 +243,6 @@ fn follow(plan: &mut Plan, moves: Vec<StepMoves>, first_slot: &[u32]) -> Result<
         }
     }
     Ok(())
-}
-
-impl Plan {
-    pub(crate) fn stage(&mut self, message: u32) {
-        let row = &mut self.messages[message as usize];
-        row.slots = row.slots.staged();
-    }
-
-    /// Whether the bytes of a message lie in one piece of one buffer; read at `time`, or written
-    /// if that is [`NONE`].
-    pub(crate) fn in_one_piece(&self, message: u32, step: u32, time: u32) -> bool {
-        let mut regions = 0;
-        let places = Places { plan: self, block_bytes: self.problem.block_bytes };
-        places.regions(message, step, time, |_| regions += 1);
-        regions <= 1
-    }
 }
 
 /// Finds the blocks of the input that stay, and numbers the registers behind the output anew: only

@@ -53,10 +53,11 @@ mod turn;
 mod views;
 
 pub use action::{Action, EndpointMessage, MemoryCopy, Token};
+pub use compile::plan_all;
 pub use endpoint::Endpoint;
 pub use error::{ExecError, PlanError, StepFault};
 pub use memory::{Buffer, Memory, RawBuffers, Region, Storage};
-pub use plan::{Plan, plan_all};
+pub use plan::Plan;
 pub use seeded::SeededDriver;
 pub use sizes::{BlockSizes, PlannedSizes};
 pub use threaded::{ThreadedDriver, Timed, worthwhile_threads};

@@ -45,6 +45,17 @@ impl Places<'_> {
     }
 }
 
+impl Plan {
+    /// Whether the bytes of a message lie in one piece of one buffer; read at `time`, or written
+    /// if that is [`NONE`].
+    pub(crate) fn in_one_piece(&self, message: u32, step: u32, time: u32) -> bool {
+        let mut regions = 0;
+        let places = Places { plan: self, block_bytes: self.problem.block_bytes };
+        places.regions(message, step, time, |_| regions += 1);
+        regions <= 1
+    }
+}
+
 /// Regions in order, of which those that touch are given to `each` as one.
 pub(crate) struct Joined<F> {
     pub(crate) last: Option<Region>,

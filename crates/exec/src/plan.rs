@@ -1,12 +1,10 @@
 use std::ops::Range;
-use std::sync::Arc;
 
 use rayon::prelude::*;
-use topocoll_schedule::{Axis, Problem, Schedule};
-use topocoll_topology::{Rank, Subset, parallel};
+use topocoll_schedule::{Axis, Problem};
+use topocoll_topology::{Rank, Subset};
 
-use crate::compile::compile;
-use crate::{BlockSizes, PlanError};
+use crate::PlanError;
 
 /// One rank's share of a schedule: made once, kept for any number of exchanges.
 ///
@@ -25,7 +23,7 @@ use crate::{BlockSizes, PlanError};
 /// for b need not be the cheapest for B.
 ///
 /// # Memory
-/// Proportional to the rank's slots, steps, messages and runs. Shared between threads by [`Arc`].
+/// Proportional to the rank's slots, steps, messages and runs. Shared between threads by [`Arc`](std::sync::Arc).
 #[derive(PartialEq, Eq, Debug)]
 pub struct Plan {
     pub(crate) problem: Problem,
@@ -145,20 +143,6 @@ pub(crate) struct Moves {
     pub(crate) scratch: bool,
 }
 
-/// The last of some offsets.
-fn last(offsets: &[u64]) -> u128 {
-    offsets.last().map_or(0, |&end| end.into())
-}
-
-/// The plans of all ranks, made by all threads.
-///
-/// # Errors
-/// As [`Plan::new`], of the first rank refused.
-pub fn plan_all(schedule: &Schedule) -> Result<Vec<Arc<Plan>>, PlanError> {
-    let ranks = parallel::each(0..schedule.problem.ranks);
-    all_or_first_error(ranks.map(|rank| Plan::new(schedule, Rank(rank)).map(Arc::new)))
-}
-
 /// The items in order, or the first error in that order, in any interleaving of the threads.
 pub(crate) fn all_or_first_error<T: Send>(
     made: impl IndexedParallelIterator<Item = Result<T, PlanError>>,
@@ -167,30 +151,6 @@ pub(crate) fn all_or_first_error<T: Send>(
 }
 
 impl Plan {
-    /// The plan of `rank`. It takes the time and memory of the rank's own slots and steps.
-    ///
-    /// # Errors
-    /// No such rank; a schedule that names no blocks, is too large to number, reads an empty slot, or
-    /// leaves a block of the output missing. The verifier finds other wrong deliveries.
-    pub fn new(schedule: &Schedule, rank: Rank) -> Result<Self, PlanError> {
-        compile(schedule, rank)
-    }
-
-    /// The plan of the machine's rank `own` by a schedule for a subset: rank i of the schedule is
-    /// the i-th of the subset. Messages name their peers as the machine numbers them.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new); a subset of another number of ranks than the schedule's, or without
-    /// `own`.
-    pub fn in_subset(schedule: &Schedule, own: Rank, subset: &Subset) -> Result<Self, PlanError> {
-        let (ranks, size) = (schedule.problem.ranks, subset.ranks().len());
-        if size != ranks as usize {
-            return Err(PlanError::SubsetSize { size, ranks });
-        }
-        let rank = subset.position(own).ok_or(PlanError::NotInSubset { rank: own, size })?;
-        Ok(Self { subset: Some(subset.clone()), ..compile(schedule, Rank(rank))? })
-    }
-
     /// The problem of the schedule, with the block size that it was written for.
     #[must_use]
     pub fn problem(&self) -> &Problem {
@@ -233,75 +193,10 @@ impl Plan {
         self.messages.len()
     }
 
-    /// Bytes that the rank sends.
-    #[must_use]
-    pub fn sent_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
-        let sends = (0..self.tags()).flat_map(|step| self.sends(step));
-        match sizes.into() {
-            BlockSizes::Equal(bytes) => {
-                sends.map(|send| u128::from(self.message_bytes(send, bytes))).sum()
-            }
-            BlockSizes::Planned(sizes) => {
-                let sizes = sizes.of(self);
-                sends.map(|send| u128::from(sizes.message(send).1)).sum()
-            }
-        }
-    }
-
     /// Blocks of the input: one for every rank, or in an all-gather the rank's own.
     #[must_use]
     pub fn input_blocks(&self) -> u32 {
         self.problem.blocks_at_start()
-    }
-
-    /// Bytes of the input; 0 in place.
-    #[must_use]
-    pub fn input_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
-        match sizes.into() {
-            _ if self.aside.is_some() => 0,
-            BlockSizes::Equal(bytes) => u128::from(self.input_blocks()) * u128::from(bytes),
-            BlockSizes::Planned(sizes) => last(sizes.of(self).input_offsets()),
-        }
-    }
-
-    /// Bytes of the output, a block from every rank.
-    #[must_use]
-    pub fn output_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
-        match sizes.into() {
-            BlockSizes::Equal(bytes) => u128::from(self.problem.ranks) * u128::from(bytes),
-            BlockSizes::Planned(sizes) => last(sizes.of(self).output_offsets()),
-        }
-    }
-
-    /// Bytes of workspace: registers behind the output, blocks set aside, then staging memory for
-    /// the messages of a step that lie in several places.
-    #[must_use]
-    pub fn workspace_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
-        let block_bytes = match sizes.into() {
-            BlockSizes::Equal(bytes) => bytes,
-            BlockSizes::Planned(sizes) => return sizes.of(self).workspace_bytes().into(),
-        };
-        let staged = (0..self.tags()).map(|step| {
-            let messages = self.step_messages(step);
-            let messages = messages.filter(|&m| self.messages[m as usize].slots.is_staged());
-            messages.map(|m| u128::from(self.message_bytes(m, block_bytes))).sum::<u128>()
-        });
-        // Local copies take the same memory.
-        let copied = self.moves.iter().filter(|moves| moves.scratch);
-        let scratch = copied.map(|moves| moves.registers.len() as u128 * u128::from(block_bytes));
-        self.register_bytes(block_bytes) + staged.chain(scratch).max().unwrap_or(0)
-    }
-
-    /// Bytes of the registers behind the output and of the blocks set aside, the part of the
-    /// workspace that is not staging.
-    #[must_use]
-    pub fn register_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
-        let block_bytes = match sizes.into() {
-            BlockSizes::Equal(bytes) => bytes,
-            BlockSizes::Planned(sizes) => return sizes.of(self).register_bytes().into(),
-        };
-        let aside = self.aside.as_ref().map_or(0, Vec::len) as u128;
-        (u128::from(self.extra) + aside) * u128::from(block_bytes)
     }
 
     /// Bytes that the plan itself takes.
@@ -394,6 +289,11 @@ impl Plan {
         // A sum that saturates is larger than any buffer.
         let whole = u64::from(self.sets[set].whole).saturating_mul(block_bytes);
         parts.fold(whole, u64::saturating_add)
+    }
+
+    pub(crate) fn stage(&mut self, message: u32) {
+        let row = &mut self.messages[message as usize];
+        row.slots = row.slots.staged();
     }
 
     /// The registers by slot in a step.

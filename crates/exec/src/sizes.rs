@@ -343,7 +343,77 @@ impl RankSizes {
     }
 }
 
+/// The last of some offsets.
+fn last(offsets: &[u64]) -> u128 {
+    offsets.last().map_or(0, |&end| end.into())
+}
+
 impl Plan {
+    /// Bytes that the rank sends.
+    #[must_use]
+    pub fn sent_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
+        let sends = (0..self.tags()).flat_map(|step| self.sends(step));
+        match sizes.into() {
+            BlockSizes::Equal(bytes) => {
+                sends.map(|send| u128::from(self.message_bytes(send, bytes))).sum()
+            }
+            BlockSizes::Planned(sizes) => {
+                let sizes = sizes.of(self);
+                sends.map(|send| u128::from(sizes.message(send).1)).sum()
+            }
+        }
+    }
+
+    /// Bytes of the input; 0 in place.
+    #[must_use]
+    pub fn input_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
+        match sizes.into() {
+            _ if self.aside.is_some() => 0,
+            BlockSizes::Equal(bytes) => u128::from(self.input_blocks()) * u128::from(bytes),
+            BlockSizes::Planned(sizes) => last(sizes.of(self).input_offsets()),
+        }
+    }
+
+    /// Bytes of the output, a block from every rank.
+    #[must_use]
+    pub fn output_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
+        match sizes.into() {
+            BlockSizes::Equal(bytes) => u128::from(self.problem.ranks) * u128::from(bytes),
+            BlockSizes::Planned(sizes) => last(sizes.of(self).output_offsets()),
+        }
+    }
+
+    /// Bytes of workspace: registers behind the output, blocks set aside, then staging memory for
+    /// the messages of a step that lie in several places.
+    #[must_use]
+    pub fn workspace_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
+        let block_bytes = match sizes.into() {
+            BlockSizes::Equal(bytes) => bytes,
+            BlockSizes::Planned(sizes) => return sizes.of(self).workspace_bytes().into(),
+        };
+        let staged = (0..self.tags()).map(|step| {
+            let messages = self.step_messages(step);
+            let messages = messages.filter(|&m| self.messages[m as usize].slots.is_staged());
+            messages.map(|m| u128::from(self.message_bytes(m, block_bytes))).sum::<u128>()
+        });
+        // Local copies take the same memory.
+        let copied = self.moves.iter().filter(|moves| moves.scratch);
+        let scratch = copied.map(|moves| moves.registers.len() as u128 * u128::from(block_bytes));
+        self.register_bytes(block_bytes) + staged.chain(scratch).max().unwrap_or(0)
+    }
+
+    /// Bytes of the registers behind the output and of the blocks set aside, the part of the
+    /// workspace that is not staging.
+    #[must_use]
+    pub fn register_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
+        let block_bytes = match sizes.into() {
+            BlockSizes::Equal(bytes) => bytes,
+            BlockSizes::Planned(sizes) => return sizes.of(self).register_bytes().into(),
+        };
+        let aside = self.aside.as_ref().map_or(0, Vec::len) as u128;
+        (u128::from(self.extra) + aside) * u128::from(block_bytes)
+    }
+
     /// Blocks that a message carries.
     fn piece_count(&self, message: u32) -> usize {
         let slots = self.messages[message as usize].slots;
