@@ -2,8 +2,8 @@
 
 use crate::Fault;
 use crate::graph::Loads;
-use crate::lines::{Busiest, Grid, Lines};
-use crate::machine::{Network, Segment};
+use crate::lines::{Busiest, Grid, Lines, Segment};
+use crate::machine::Network;
 use crate::parse::{Certificate, Slots};
 use crate::radix::{Radix, limited};
 

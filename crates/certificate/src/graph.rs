@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Fault;
-use crate::lines::Busiest;
-use crate::machine::Segment;
+use crate::lines::{Busiest, Segment};
 use crate::radix::limited;
 
 /// The largest common denominator of capacities. Where theirs is larger, bounds take capacities as

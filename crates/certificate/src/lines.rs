@@ -1,7 +1,9 @@
 //! The links of a grid, counted line by line.
 
-use crate::machine::Segment;
 use crate::radix::Radix;
+
+/// Hops along a dimension of a grid, or over the link at a port of each vertex of a graph.
+pub(crate) type Segment = (usize, i64);
 
 /// A grid of nodes.
 pub(crate) struct Grid {

@@ -76,9 +76,6 @@ impl Nodes {
     }
 }
 
-/// Hops along a dimension of a grid, or over the link at a port of each vertex of a graph.
-pub(crate) type Segment = (usize, i64);
-
 impl Machine {
     pub(crate) fn ranks(&self) -> u32 {
         self.nodes.as_ref().map_or(self.network.nodes(), |nodes| nodes.ranks)

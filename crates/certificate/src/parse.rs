@@ -1,8 +1,8 @@
 use crate::Fault;
 use crate::count::Counts;
 use crate::graph::{Graph, Link};
-use crate::lines::Grid;
-use crate::machine::{Machine, Network, Nodes, Segment};
+use crate::lines::{Grid, Segment};
+use crate::machine::{Machine, Network, Nodes};
 use crate::radix::{Radix, limited};
 
 /// The most slots of all classes together, at 16 bytes each.
