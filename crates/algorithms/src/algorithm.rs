@@ -1,9 +1,8 @@
-use std::borrow::Cow;
-
-use topocoll_schedule::{Collective, Demand, Origin, Parameters, Problem, Rule, Schedule, Setting};
+use topocoll_schedule::{Demand, Origin, Parameters, Problem, Rule, Schedule, Setting};
 use topocoll_topology::{Clusters, Grid, Shape, Ties, Topology, View};
 
-use crate::{Claims, NotApplicable, Parameter, Planner, Values};
+use crate::parameters::{FEWER_PORTS, VIEW};
+use crate::{Claims, Info, NotApplicable, Parameter, Planner, Values, of_every_algorithm};
 
 /// A generator of schedules. Those of this crate are in the standard
 /// [`Catalogue`](crate::Catalogue), to which callers add their own.
@@ -54,95 +53,6 @@ pub struct Search {
     /// Claims that no schedule can beat; with an empty setting, no candidate.
     pub least: Claims,
 }
-
-/// The description of an algorithm, for lists, help and checks.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Info {
-    /// The name on the command line and in files.
-    pub name: Cow<'static, str>,
-    /// One line for lists.
-    pub summary: Cow<'static, str>,
-    /// Its paper, and the place there.
-    pub source: Cow<'static, str>,
-    /// The operation it performs.
-    pub operation: Collective,
-    /// The parameters that users set.
-    pub parameters: &'static [Parameter],
-    /// Parameters that tell its candidates apart and are not listed; [`STEPS`] chooses among them.
-    pub internal: &'static [Parameter],
-    /// Whether it requires the sizes of blocks, on which its schedules depend.
-    pub by_demand: bool,
-}
-
-impl Info {
-    /// An all-to-all without parameters.
-    #[must_use]
-    pub const fn new(name: &'static str, summary: &'static str, source: &'static str) -> Self {
-        Self {
-            name: Cow::Borrowed(name),
-            summary: Cow::Borrowed(summary),
-            source: Cow::Borrowed(source),
-            operation: Collective::AllToAll,
-            parameters: &[],
-            internal: &[],
-            by_demand: false,
-        }
-    }
-
-    /// The same for another operation.
-    #[must_use]
-    pub const fn performing(mut self, operation: Collective) -> Self {
-        self.operation = operation;
-        self
-    }
-
-    /// The same with these parameters.
-    #[must_use]
-    pub const fn taking(mut self, parameters: &'static [Parameter]) -> Self {
-        self.parameters = parameters;
-        self
-    }
-
-    /// The same with these parameters that are not listed.
-    #[must_use]
-    pub const fn with_internal(mut self, internal: &'static [Parameter]) -> Self {
-        self.internal = internal;
-        self
-    }
-
-    /// The same, for schedules that depend on the sizes of blocks.
-    #[must_use]
-    pub const fn by_demand(mut self) -> Self {
-        self.by_demand = true;
-        self
-    }
-}
-
-/// The parameter of every algorithm that limits the steps of its schedule. The ranking of an exchange decides
-/// which setting that is. A [`Request`] has no times to rank by, and refuses it.
-pub const STEPS: Parameter = Parameter::number(
-    "steps",
-    "the most steps; of the settings that take no more, the first in the ranking of select is used",
-);
-
-/// The parameters of every algorithm that take its schedule for fewer ports of a rank, and of a node
-/// of several ranks.
-pub const FEWER_PORTS: [&str; 2] = ["ports", "node_ports"];
-
-/// The parameters of every algorithm that users set.
-pub const COMMON: [Parameter; 3] = [
-    STEPS,
-    Parameter::number(FEWER_PORTS[0], "1 to the ports of a rank; the schedule for that many"),
-    Parameter::number(
-        FEWER_PORTS[1],
-        "where nodes hold several ranks, 1 to the ports of a node; the schedule for that many",
-    ),
-];
-
-/// The parameters of every algorithm that take its schedule for another [`View`] of a grid or hypercube:
-/// the order of dimensions, and the directions at half a ring.
-pub const VIEW: [&str; 2] = ["axes", "ties"];
 
 /// A problem on a topology, with the sizes of blocks if they differ.
 #[derive(Clone, Copy, Debug)]
@@ -377,13 +287,6 @@ impl<'r> Request<'r> {
     pub fn carrier_ports(&self) -> u32 {
         self.problem.ports.min(self.problem.node_ports)
     }
-}
-
-/// Those parameters that every algorithm takes.
-pub fn of_every_algorithm(given: &Parameters) -> impl Iterator<Item = (String, Setting)> {
-    let names = FEWER_PORTS.into_iter().chain(VIEW);
-    let given = names.filter_map(|name| given.get_key_value(name));
-    given.map(|(name, value)| (name.clone(), value.clone()))
 }
 
 /// A schedule and its claims.

@@ -25,7 +25,6 @@
 mod algorithm;
 mod allgather;
 mod alltoall;
-mod catalogue;
 mod claims;
 mod drawn;
 mod error;
@@ -38,15 +37,13 @@ mod parameters;
 mod planner;
 mod removed;
 
-pub use algorithm::{
-    Algorithm, COMMON, FEWER_PORTS, Info, Request, STEPS, Search, Solution, VIEW,
-    of_every_algorithm,
-};
-pub use catalogue::Catalogue;
+pub use algorithm::{Algorithm, Request, Search, Solution};
 pub use claims::{ByLinks, Claims, StepsOf};
 pub use error::NotApplicable;
-pub use parameters::{Domain, Parameter, Values};
-pub use planner::Planner;
+pub use parameters::{
+    COMMON, Domain, FEWER_PORTS, Info, Parameter, STEPS, VIEW, Values, of_every_algorithm,
+};
+pub use planner::{Catalogue, Planner};
 
 /// Every algorithm, in the order in which lists show them.
 const ALGORITHMS: &[&dyn Algorithm] = &[

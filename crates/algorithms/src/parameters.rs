@@ -1,8 +1,9 @@
+use std::borrow::Cow;
 use std::fmt;
 
-use topocoll_schedule::{Parameters, Setting};
+use topocoll_schedule::{Collective, Parameters, Setting};
 
-use crate::{Info, NotApplicable, Request, STEPS, Solution, removed};
+use crate::{NotApplicable, removed};
 
 /// A parameter of an algorithm, for help, checks and the origin of schedules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +85,171 @@ impl fmt::Display for Parameter {
         }
         if self.by_cost { f.write_str("; chosen by cost unless set") } else { Ok(()) }
     }
+}
+
+/// The description of an algorithm, for lists, help and checks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Info {
+    /// The name on the command line and in files.
+    pub name: Cow<'static, str>,
+    /// One line for lists.
+    pub summary: Cow<'static, str>,
+    /// Its paper, and the place there.
+    pub source: Cow<'static, str>,
+    /// The operation it performs.
+    pub operation: Collective,
+    /// The parameters that users set.
+    pub parameters: &'static [Parameter],
+    /// Parameters that tell its candidates apart and are not listed; [`STEPS`] chooses among them.
+    pub internal: &'static [Parameter],
+    /// Whether it requires the sizes of blocks, on which its schedules depend.
+    pub by_demand: bool,
+}
+
+impl Info {
+    /// An all-to-all without parameters.
+    #[must_use]
+    pub const fn new(name: &'static str, summary: &'static str, source: &'static str) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            summary: Cow::Borrowed(summary),
+            source: Cow::Borrowed(source),
+            operation: Collective::AllToAll,
+            parameters: &[],
+            internal: &[],
+            by_demand: false,
+        }
+    }
+
+    /// The same for another operation.
+    #[must_use]
+    pub const fn performing(mut self, operation: Collective) -> Self {
+        self.operation = operation;
+        self
+    }
+
+    /// The same with these parameters.
+    #[must_use]
+    pub const fn taking(mut self, parameters: &'static [Parameter]) -> Self {
+        self.parameters = parameters;
+        self
+    }
+
+    /// The same with these parameters that are not listed.
+    #[must_use]
+    pub const fn with_internal(mut self, internal: &'static [Parameter]) -> Self {
+        self.internal = internal;
+        self
+    }
+
+    /// The same, for schedules that depend on the sizes of blocks.
+    #[must_use]
+    pub const fn by_demand(mut self) -> Self {
+        self.by_demand = true;
+        self
+    }
+
+    /// All its parameters: those that users set, and then the internal ones.
+    pub fn all(&self) -> impl Iterator<Item = &'static Parameter> {
+        self.parameters.iter().chain(self.internal)
+    }
+
+    /// The value of [`STEPS`], unless the algorithm has a parameter of this name, and the other parameters.
+    ///
+    /// # Errors
+    /// It is not a number.
+    pub fn most_steps(
+        &self,
+        given: &Parameters,
+    ) -> Result<(Option<u64>, Parameters), NotApplicable> {
+        let mut own = given.clone();
+        if self.parameter(STEPS.name).is_some() {
+            return Ok((None, own));
+        }
+        match own.remove(STEPS.name) {
+            None => Ok((None, own)),
+            Some(Setting::Integer(most)) => Ok((Some(most), own)),
+            Some(value) => Err(self.wrong_steps(&value, "a whole number".to_owned())),
+        }
+    }
+
+    /// The error of a value of [`STEPS`].
+    #[must_use]
+    pub fn wrong_steps(&self, value: &Setting, rule: String) -> NotApplicable {
+        let algorithm = self.name.clone().into_owned();
+        NotApplicable::Setting { algorithm, name: STEPS.name, value: value.to_string(), rule }
+    }
+
+    /// The parameter that `key` sets. For `name.key`, where the parameter `name` names an algorithm,
+    /// that parameter and the key of one of that algorithm's own.
+    #[must_use]
+    pub fn parameter<'k>(&self, key: &'k str) -> Option<(&'static Parameter, Option<&'k str>)> {
+        let find = |name: &str| self.all().find(|known| known.name == name);
+        if let Some(parameter) = find(key) {
+            return Some((parameter, None));
+        }
+        let (name, own) = key.split_once('.')?;
+        let parameter = find(name)?;
+        matches!(parameter.domain, Domain::Algorithm(_)).then_some((parameter, Some(own)))
+    }
+
+    /// Whether a value is the default of a parameter of words.
+    #[must_use]
+    pub fn is_default(&self, name: &str, value: &Setting) -> bool {
+        self.all().any(|known| match known.domain {
+            Domain::Words(words) => known.name == name && words[0].0 == value.to_string(),
+            _ => false,
+        })
+    }
+
+    /// All combinations of the words of its parameters, the last parameter varying fastest.
+    #[must_use]
+    pub fn combinations(&self) -> Vec<Parameters> {
+        self.all().fold(vec![Parameters::new()], |all, parameter| {
+            let Domain::Words(words) = parameter.domain else { return all };
+            let with = |setting: &Parameters, word: &str| {
+                let mut setting = setting.clone();
+                setting.insert(parameter.name.to_owned(), word.into());
+                setting
+            };
+            all.iter()
+                .flat_map(|setting| words.iter().map(move |(word, _)| with(setting, word)))
+                .collect()
+        })
+    }
+}
+
+/// The parameter of every algorithm that limits the steps of its schedule. The ranking of an exchange decides
+/// which setting that is. A [`Request`](crate::Request) has no times to rank by, and refuses it.
+pub const STEPS: Parameter = Parameter::number(
+    "steps",
+    "the most steps; of the settings that take no more, the first in the ranking of select is used",
+);
+
+/// The parameters of every algorithm that take its schedule for fewer ports of a rank, and of a node
+/// of several ranks.
+pub const FEWER_PORTS: [&str; 2] = ["ports", "node_ports"];
+
+/// The parameters of every algorithm that users set.
+pub const COMMON: [Parameter; 3] = [
+    STEPS,
+    Parameter::number(FEWER_PORTS[0], "1 to the ports of a rank; the schedule for that many"),
+    Parameter::number(
+        FEWER_PORTS[1],
+        "where nodes hold several ranks, 1 to the ports of a node; the schedule for that many",
+    ),
+];
+
+/// The parameters of every algorithm that take its schedule for another [`View`](topocoll_topology::View) of a grid or hypercube:
+/// the order of dimensions, and the directions at half a ring.
+pub const VIEW: [&str; 2] = ["axes", "ties"];
+
+/// Those parameters that every algorithm takes.
+pub fn of_every_algorithm(given: &Parameters) -> impl Iterator<Item = (String, Setting)> {
+    let names = FEWER_PORTS.into_iter().chain(VIEW);
+    let given = names.filter_map(|name| given.get_key_value(name));
+    given.map(|(name, value)| (name.clone(), value.clone()))
 }
 
 /// The values of an algorithm's parameters, with checked names and words.
@@ -186,31 +352,6 @@ impl<'v> Values<'v> {
         Some((named, own.collect()))
     }
 
-    /// The solution of a part of a problem by the algorithm that a parameter names, if given.
-    ///
-    /// # Errors
-    /// It is this algorithm, or requires the sizes of blocks, or does not apply to the part.
-    pub(crate) fn solve_named(
-        &self,
-        parameter: &'static str,
-        part: &Request<'_>,
-    ) -> Result<Option<Solution>, NotApplicable> {
-        let Some((named, own)) = self.algorithm(parameter) else { return Ok(None) };
-        let refused = |reason| NotApplicable::Named {
-            parameter,
-            named: named.clone(),
-            reason: Box::new(reason),
-        };
-        let algorithm = part.planner.catalogue().find(&named).map_err(refused)?;
-        if algorithm.info().by_demand {
-            return Err(self.refused(parameter, "an algorithm for blocks of equal sizes"));
-        }
-        if algorithm.info().name == self.info.name {
-            return Err(self.refused(parameter, "another algorithm"));
-        }
-        part.solve_inner(algorithm, &own).map(Some).map_err(refused)
-    }
-
     /// The error of a parameter that is set without another one, given as `KEY=VALUE`.
     pub(crate) fn alone(&self, name: &str, requires: impl Into<String>) -> NotApplicable {
         let algorithm = self.info.name.clone().into_owned();
@@ -239,77 +380,6 @@ impl<'v> Values<'v> {
     fn position(&self, name: &str, words: &[(&str, &str)]) -> Option<usize> {
         let Some(given) = self.given.get(name) else { return Some(0) };
         words.iter().position(|(word, _)| *word == given.to_string())
-    }
-}
-
-impl Info {
-    /// All its parameters: those that users set, and then the internal ones.
-    pub fn all(&self) -> impl Iterator<Item = &'static Parameter> {
-        self.parameters.iter().chain(self.internal)
-    }
-
-    /// The value of [`STEPS`], unless the algorithm has a parameter of this name, and the other parameters.
-    ///
-    /// # Errors
-    /// It is not a number.
-    pub fn most_steps(
-        &self,
-        given: &Parameters,
-    ) -> Result<(Option<u64>, Parameters), NotApplicable> {
-        let mut own = given.clone();
-        if self.parameter(STEPS.name).is_some() {
-            return Ok((None, own));
-        }
-        match own.remove(STEPS.name) {
-            None => Ok((None, own)),
-            Some(Setting::Integer(most)) => Ok((Some(most), own)),
-            Some(value) => Err(self.wrong_steps(&value, "a whole number".to_owned())),
-        }
-    }
-
-    /// The error of a value of [`STEPS`].
-    #[must_use]
-    pub fn wrong_steps(&self, value: &Setting, rule: String) -> NotApplicable {
-        let algorithm = self.name.clone().into_owned();
-        NotApplicable::Setting { algorithm, name: STEPS.name, value: value.to_string(), rule }
-    }
-
-    /// The parameter that `key` sets. For `name.key`, where the parameter `name` names an algorithm,
-    /// that parameter and the key of one of that algorithm's own.
-    #[must_use]
-    pub fn parameter<'k>(&self, key: &'k str) -> Option<(&'static Parameter, Option<&'k str>)> {
-        let find = |name: &str| self.all().find(|known| known.name == name);
-        if let Some(parameter) = find(key) {
-            return Some((parameter, None));
-        }
-        let (name, own) = key.split_once('.')?;
-        let parameter = find(name)?;
-        matches!(parameter.domain, Domain::Algorithm(_)).then_some((parameter, Some(own)))
-    }
-
-    /// Whether a value is the default of a parameter of words.
-    #[must_use]
-    pub fn is_default(&self, name: &str, value: &Setting) -> bool {
-        self.all().any(|known| match known.domain {
-            Domain::Words(words) => known.name == name && words[0].0 == value.to_string(),
-            _ => false,
-        })
-    }
-
-    /// All combinations of the words of its parameters, the last parameter varying fastest.
-    #[must_use]
-    pub fn combinations(&self) -> Vec<Parameters> {
-        self.all().fold(vec![Parameters::new()], |all, parameter| {
-            let Domain::Words(words) = parameter.domain else { return all };
-            let with = |setting: &Parameters, word: &str| {
-                let mut setting = setting.clone();
-                setting.insert(parameter.name.to_owned(), word.into());
-                setting
-            };
-            all.iter()
-                .flat_map(|setting| words.iter().map(move |(word, _)| with(setting, word)))
-                .collect()
-        })
     }
 }
 

@@ -1,12 +1,16 @@
 //! The planner: the caller's algorithms, and what they have planned.
 
+mod catalogue;
+
 use std::any::Any;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use topocoll_schedule::{Parameters, Problem};
 use topocoll_topology::{Grid, Shape, Topology};
 
-use crate::{Algorithm, Catalogue, NotApplicable, Request, Solution};
+use crate::{Algorithm, NotApplicable, Request, Solution, Values};
+
+pub use catalogue::Catalogue;
 
 /// The algorithms that may be inner exchanges of others, and the results of their searches: inner exchanges,
 /// matchings, routes and repairs are computed once for a machine. The latest used are kept.
@@ -131,6 +135,33 @@ impl<'r> Request<'r> {
     ) -> Result<Solution, NotApplicable> {
         let of = format!("{} {own:?} {:?}", algorithm.info().name, self.problem);
         Result::clone(&self.kept(of, || self.solve(algorithm, own)))
+    }
+}
+
+impl Values<'_> {
+    /// The solution of a part of a problem by the algorithm that a parameter names, if given.
+    ///
+    /// # Errors
+    /// It is this algorithm, or requires the sizes of blocks, or does not apply to the part.
+    pub(crate) fn solve_named(
+        &self,
+        parameter: &'static str,
+        part: &Request<'_>,
+    ) -> Result<Option<Solution>, NotApplicable> {
+        let Some((named, own)) = self.algorithm(parameter) else { return Ok(None) };
+        let refused = |reason| NotApplicable::Named {
+            parameter,
+            named: named.clone(),
+            reason: Box::new(reason),
+        };
+        let algorithm = part.planner.catalogue().find(&named).map_err(refused)?;
+        if algorithm.info().by_demand {
+            return Err(self.refused(parameter, "an algorithm for blocks of equal sizes"));
+        }
+        if algorithm.info().name == self.info().name {
+            return Err(self.refused(parameter, "another algorithm"));
+        }
+        part.solve_inner(algorithm, &own).map(Some).map_err(refused)
     }
 }
 
