@@ -18,7 +18,7 @@ use topocoll::{Collective, Injection, Ports, Setting};
 use crate::completion;
 use crate::error::{say, set_colour};
 use crate::values::{
-    RankList, Settings, SweptSizes, bandwidth, block, block_sizes, budget, count, injection,
+    Model, RankList, Settings, SweptSizes, bandwidth, block, block_sizes, budget, count, injection,
     note_on_sizes, points, ports, rank_list, setting, settings,
 };
 use crate::{examples, uses};
@@ -584,18 +584,6 @@ pub(crate) enum Routing {
 pub(crate) enum Ties {
     Up,
     Balanced,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Model {
-    /// A barrier after each step; a shared link is charged its whole load
-    Steps,
-    /// Headers take channels one by one and hold them until the tail has passed
-    Wormhole,
-    /// Virtual-channel routers with credits, cycle by cycle
-    Flit,
-    /// Messages flow at max-min fair rates
-    Fluid,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -27,9 +27,6 @@ mod watch;
 mod whole;
 mod within;
 
-pub(crate) use request::ALL_TO_ALL;
-pub(crate) use select::ranked;
-
 use std::path::PathBuf;
 
 use topocoll::Catalogue;

@@ -1,15 +1,8 @@
 //! Error output.
 
 use std::io::Write;
-use std::process::ExitCode;
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anstyle::AnsiColor;
-use clap::error::{ContextKind, ContextValue};
-use topocoll::Error;
-use topocoll::text::{message, value};
-
-use crate::args::{Command, command};
 
 /// The error if standard output fails.
 pub(crate) const NO_OUTPUT: &str = "cannot write to standard output";
@@ -39,97 +32,4 @@ pub(crate) fn say(line: &str) {
         line.replacen(level, &format!("{style}{level}{style:#}"), 1)
     });
     let _ = writeln!(anstream::stderr(), "{line}");
-}
-
-/// Prints the requested help or version, or the error in the arguments.
-pub(crate) fn answer(answer: clap::Error) -> ExitCode {
-    if answer.use_stderr() {
-        // If standard error is closed, only the exit status shows the error.
-        let _ = bounded(answer).print();
-        return ExitCode::from(2);
-    }
-    match answer.print().and_then(|()| std::io::stdout().flush()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&format!("error: {NO_OUTPUT}: {error}"));
-            ExitCode::from(2)
-        }
-    }
-}
-
-/// The error, with printable values of bounded length.
-fn bounded(mut refusal: clap::Error) -> clap::Error {
-    let told = |refusal: &clap::Error, kind| match refusal.get(kind) {
-        Some(ContextValue::String(text)) => value(text),
-        _ => String::new(),
-    };
-    let reason = std::error::Error::source(&refusal).map(ToString::to_string);
-    if let Some(reason) = reason.filter(|reason| message(reason) != *reason) {
-        // The reason of an error cannot be replaced, so a new error states it.
-        let [value, option] = [ContextKind::InvalidValue, ContextKind::InvalidArg];
-        let (value, option) = (told(&refusal, value), told(&refusal, option));
-        let text = format!("invalid value '{value}' for '{option}': {}", message(&reason));
-        return command().error(refusal.kind(), text);
-    }
-    let strings: Vec<_> = (refusal.context())
-        .filter_map(|(kind, context)| match context {
-            ContextValue::String(text) => Some((kind, ContextValue::String(value(text)))),
-            ContextValue::Strings(texts) => {
-                let texts = texts.iter().map(|text| value(text)).collect();
-                Some((kind, ContextValue::Strings(texts)))
-            }
-            _ => None,
-        })
-        .collect();
-    for (kind, context) in strings {
-        refusal.insert(kind, context);
-    }
-    // A suggestion repeats the given value.
-    if let Some(ContextValue::StyledStrs(tips)) = refusal.get(ContextKind::Suggested) {
-        let tips = tips.iter().map(ToString::to_string);
-        if tips.into_iter().any(|tip| message(&tip) != tip) {
-            refusal.remove(ContextKind::Suggested);
-        }
-    }
-    refusal
-}
-
-/// Shows the error of a command on standard error; an error in a machine file shows its line.
-pub(crate) fn show(problem: &anyhow::Error, command: &Command) {
-    match problem.downcast_ref::<Error>() {
-        Some(Error::File { path, text, error }) => {
-            let snippet = Snippet::source(text.as_str()).path(value(path));
-            let span = error.span.clone().unwrap_or(0..0);
-            let snippet = snippet.annotation(AnnotationKind::Primary.span(span));
-            let report = [Level::ERROR.primary_title(message(&error.message)).element(snippet)];
-            say(&Renderer::styled().render(&report));
-        }
-        _ => say(&message(&format!("error: {problem:#}"))),
-    }
-    if let Some(hint) = problem.downcast_ref().and_then(|error| hint(error, command)) {
-        say(&format!("\nhint: {hint}"));
-    }
-}
-
-fn hint(error: &Error, command: &Command) -> Option<&'static str> {
-    match error {
-        Error::UnknownMachine { .. } => Some(
-            "a machine is a file, a shipped machine (`topocoll machines` lists them), or a short form such as torus:16x16",
-        ),
-        Error::NotApplicable { .. } => {
-            Some("`topocoll algorithms MACHINE` lists the algorithms that apply")
-        }
-        Error::Analysis(topocoll::AnalysisError::Work { .. })
-            if matches!(command, Command::Verify(_)) =>
-        {
-            Some("`verify --method` asks for it explicitly")
-        }
-        Error::Analysis(topocoll::AnalysisError::Listing { .. }) => match command {
-            Command::Schedule(args) if args.rank.is_none() => {
-                Some("--rank writes the sends of one rank")
-            }
-            _ => None,
-        },
-        _ => None,
-    }
 }

@@ -11,13 +11,12 @@ use topocoll::spec::Reading;
 use topocoll::text::printable;
 use topocoll::{
     Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Machine, Origin,
-    Parameters, PerClass, Ports, Problem, STEPS, Schedule, Setting, Shape, Solution, Subset,
-    Timing, Topology, files,
+    Parameters, PerClass, Ports, Problem, STEPS, Schedule, Selection, Setting, Shape, Solution,
+    Subset, Timing, Topology, files,
 };
 use topocoll_report::names::resolved;
 
 use crate::args::{Options, Subject};
-use crate::commands::ranked;
 use crate::error::say;
 use crate::host::{check_fits, memory};
 use crate::render::{Bar, named};
@@ -297,4 +296,15 @@ pub(crate) fn catalogue(
         catalogue = catalogue.with(given).context("--schedule")?;
     }
     Ok(catalogue)
+}
+
+/// Ranks the choices, as far as memory and some seconds allow; `search` are those for searches, if given.
+pub(crate) fn ranked(exchange: &Exchange<'_>, search: Option<f64>) -> Result<Selection, Error> {
+    let bar = Bar::new("{wide_bar} {percent} % of the candidates counted, {eta} left");
+    bar.of(|&progress| {
+        let mut budget = Budget::default();
+        (budget.memory, budget.progress) = (memory(), progress);
+        budget.search = search.unwrap_or(budget.search);
+        exchange.clone().budget(budget).select()
+    })
 }

@@ -11,6 +11,7 @@ mod completion;
 mod demand;
 mod error;
 mod examples;
+mod failure;
 mod host;
 mod machine;
 mod render;
@@ -33,13 +34,13 @@ fn main() -> ExitCode {
     CompleteEnv::with_factory(args::command).var(completion::VARIABLE).complete();
     let args = match args::read() {
         Ok(args) => args,
-        Err(answer) => return error::answer(answer),
+        Err(answer) => return failure::answer(answer),
     };
     match host::start().and_then(|()| commands::run(&args.command)) {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Failed) => ExitCode::from(1),
         Err(problem) => {
-            error::show(&problem, &args.command);
+            failure::show(&problem, &args.command);
             ExitCode::from(2)
         }
     }

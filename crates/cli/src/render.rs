@@ -17,10 +17,10 @@ pub(crate) use heat::{Heat, Links};
 pub(crate) use json::{
     Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, VERSION,
 };
-pub(crate) use output::{height, print, width};
+pub(crate) use output::{height, print};
 pub(crate) use picture::{check_picture, write_picture};
 pub(crate) use plot::{Axes, Curve, Plot, Stroke};
-pub(crate) use table::{Field, Table, facts, table};
+pub(crate) use table::{Field, Table, facts, table, width};
 pub(crate) use topocoll_report::number::{
     Blocks, bandwidth, blocks, bytes, duration, named, parameters, seconds,
 };

@@ -4,8 +4,7 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-use crate::args::Model;
-use crate::commands::ALL_TO_ALL;
+use crate::values::{ALL_TO_ALL, Model};
 
 /// Options that only some requests of these commands use. All other requests use every option that the
 /// command has.

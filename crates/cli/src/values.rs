@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
 use indicatif::HumanCount;
 use topocoll::units::{parse_bytes, parse_ports, parse_seconds_per_byte};
 use topocoll::{Injection, Ports, Rank, Setting};
@@ -23,6 +24,21 @@ impl fmt::Display for RankList {
         Ok(())
     }
 }
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Model {
+    /// A barrier after each step; a shared link is charged its whole load
+    Steps,
+    /// Headers take channels one by one and hold them until the tail has passed
+    Wormhole,
+    /// Virtual-channel routers with credits, cycle by cycle
+    Flit,
+    /// Messages flow at max-min fair rates
+    Fluid,
+}
+
+/// The traffic of all messages of an all-to-all.
+pub(crate) const ALL_TO_ALL: &str = "alltoall";
 
 /// Block sizes of a sweep.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -14,7 +14,7 @@ use topocoll::{
 };
 
 use super::heading::{about_schedule, assumed, assumed_by, title_of};
-use super::request::{ALL_TO_ALL, Messages, model};
+use super::request::{Messages, model};
 use super::{conflicts, heat, watch};
 use crate::Outcome;
 use crate::args;
@@ -23,6 +23,7 @@ use crate::machine::{Named, problem};
 use crate::render::{
     Answer, Blocks, Head, Seconds, bandwidth, bytes, duration, facts, print, seconds, write_file,
 };
+use crate::values::ALL_TO_ALL;
 
 /// Links of the critical chain shown.
 const CHAIN: usize = 6;

@@ -11,10 +11,11 @@ use topocoll::{
     ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Order, Parameters, Ports, Problem, Ties,
 };
 
-use crate::args::{self, Model};
+use crate::args;
 use crate::host::check_fits;
 use crate::machine::{Named, open, read_schedule, read_whole, schedule};
 use crate::uses::ORDER;
+use crate::values::{ALL_TO_ALL, Model};
 
 /// Most bytes of a placement file.
 const LARGEST_PLACEMENT: u64 = 1 << 30;
@@ -42,9 +43,6 @@ pub(super) fn model(name: Model) -> Option<&'static ContentionModel> {
     };
     MODELS.iter().find(|model| model.name == name)
 }
-
-/// The traffic of all messages of an all-to-all.
-pub(crate) const ALL_TO_ALL: &str = "alltoall";
 
 /// The settings of `simulate`, and the algorithm's parameters.
 pub(super) fn settings(

@@ -17,10 +17,9 @@ use super::whole::Whole;
 use super::within::{self, Left};
 use crate::demand::sizes;
 use crate::host::memory;
-use crate::machine::{catalogue, exchange, machine};
+use crate::machine::{catalogue, exchange, machine, ranked};
 use crate::render::{
-    Bar, Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, print,
-    seconds,
+    Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, print, seconds,
 };
 use crate::{Outcome, args};
 
@@ -209,17 +208,6 @@ fn sync(args: &args::Select, machine: &Machine) -> anyhow::Result<Sync> {
         Some(args::Sync::Barrier) => Ok(Sync::Barrier),
         Some(args::Sync::Free) | None => Ok(Sync::Free),
     }
-}
-
-/// Ranks the choices, as far as memory and some seconds allow; `search` are those for searches, if given.
-pub(crate) fn ranked(exchange: &Exchange<'_>, search: Option<f64>) -> Result<Selection, Error> {
-    let bar = Bar::new("{wide_bar} {percent} % of the candidates counted, {eta} left");
-    bar.of(|&progress| {
-        let mut budget = Budget::default();
-        (budget.memory, budget.progress) = (memory(), progress);
-        budget.search = search.unwrap_or(budget.search);
-        exchange.clone().budget(budget).select()
-    })
 }
 
 /// Ranks the choices by simulation, those that are not simulated last.

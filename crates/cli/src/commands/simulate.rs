@@ -12,6 +12,7 @@ use crate::demand::schedule_of_sizes;
 use crate::host::memory;
 use crate::machine::{Named, machine};
 use crate::render::{Answer, Bar, Head, Seconds, bytes, check_files, facts, print, seconds};
+use crate::values::Model;
 use crate::{Outcome, args};
 
 /// Characters of a bar for all of the time.
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
         return unequal(&mut machine, args, rest);
     }
     let Named { schedule, name } = match request::messages(&mut machine, args, rest)? {
-        Messages::Schedule(found) if args.model == args::Model::Steps => found,
+        Messages::Schedule(found) if args.model == Model::Steps => found,
         messages => return network::run(&machine, args, settings, &messages),
     };
     check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;

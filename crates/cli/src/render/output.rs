@@ -3,23 +3,14 @@ use std::io::Write;
 use anstream::AutoStream;
 use anyhow::Context;
 use serde::Serialize;
-use terminal_size::{Width, terminal_size_of};
 use textwrap::{Options, WordSplitter, wrap};
 use topocoll::text::{is_printable, printable};
 
-use super::Answer;
+use super::{Answer, width};
 use crate::error::NO_OUTPUT;
 
 /// Fewer columns than this are as many.
 const NARROWEST: usize = 20;
-
-/// The columns of the output: `COLUMNS` if it is set, else the terminal's; unlimited elsewhere.
-pub(crate) fn width() -> Option<u16> {
-    let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let known = |&columns: &u16| columns > 0;
-    let terminal = || terminal_size_of(std::io::stdout()).map(|(Width(columns), _)| columns);
-    set.filter(known).or_else(|| terminal().filter(known))
-}
 
 /// Prints a report to standard output: the JSON object or the text. Text wraps between words.
 pub(crate) fn print(

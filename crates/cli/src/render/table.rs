@@ -1,8 +1,17 @@
 use comfy_table::presets::NOTHING;
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Width};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement};
+use terminal_size::{Width, terminal_size_of};
 use topocoll::Parameters;
 
-use super::{named, parameters, width};
+use super::{named, parameters};
+
+/// The columns of the output: `COLUMNS` if it is set, else the terminal's; unlimited elsewhere.
+pub(crate) fn width() -> Option<u16> {
+    let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let known = |&columns: &u16| columns > 0;
+    let terminal = || terminal_size_of(std::io::stdout()).map(|(Width(columns), _)| columns);
+    set.filter(known).or_else(|| terminal().filter(known))
+}
 
 /// A field of a table.
 pub(crate) enum Field {
@@ -95,7 +104,7 @@ fn numbered(header: &[&str], left: &[bool], rows: &[Vec<Field>], width: u16) -> 
         let words = header[i].split(' ').map(|word| word.chars().count()).max();
         let least = least.max(words.unwrap_or(0)) as u16 + 1;
         column.set_padding((0, 1));
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+        column.set_constraint(ColumnConstraint::LowerBoundary(comfy_table::Width::Fixed(least)));
     }
     let mut table = laid_out.read();
     for (i, setting) in settings.iter().enumerate() {
