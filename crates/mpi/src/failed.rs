@@ -1,6 +1,7 @@
-//! MPI's error codes.
+//! MPI's error codes, and locks that are never poisoned.
 
 use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::symbols as mpi;
 use topocoll::exec::{ExecError, StepFault};
@@ -33,4 +34,10 @@ impl From<ExecError> for Failed {
 /// MPI's codes as results.
 pub(crate) fn check(code: c_int) -> Result<(), Failed> {
     if code == mpi::MPI_SUCCESS as c_int { Ok(()) } else { Err(Failed(code)) }
+}
+
+/// The lock of a mutex.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic here aborts the program at the C ABI, so no mutex stays poisoned.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,12 +11,12 @@
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::ptr;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use topocoll::exec::{Endpoint, Token};
 
-use crate::failed::{Failed, check};
+use crate::failed::{Failed, check, locked};
 use crate::symbols as mpi;
 
 /// The most bytes of a mailbox, and of all mailboxes of a rank.
@@ -110,7 +110,7 @@ impl Window {
             (node, window, members)
         };
         let freed = Freed { key, window, node };
-        WINDOWS.lock().unwrap_or_else(PoisonError::into_inner).push(freed);
+        locked(&WINDOWS).push(freed);
         let base = |member: c_int| {
             let (mut bytes, mut unit, mut base) = (0, 0, ptr::null_mut::<u8>());
             // SAFETY: a rank of the window's communicator, and places for the answers.
@@ -288,7 +288,7 @@ const LENGTH: u64 = 8;
 
 /// Frees all windows, before MPI ends.
 pub(crate) fn finish() {
-    let mut windows = std::mem::take(&mut *WINDOWS.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut windows = std::mem::take(&mut *locked(&WINDOWS));
     // Every rank frees in this order, so no two wait for each other.
     windows.sort_by(|a, b| a.key.cmp(&b.key));
     debug_assert!(windows.is_sorted_by(|a, b| a.key < b.key), "bug: two windows with one key");

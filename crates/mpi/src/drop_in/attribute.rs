@@ -3,14 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::symbols as mpi;
 use crate::window;
 
 use super::communicator::Communicator;
 use super::{group, process};
-use crate::failed::{Failed, check};
+use crate::failed::{Failed, check, locked};
 
 /// The state of a communicator; `None` if the library performs all its calls.
 type Kept = Option<Arc<Mutex<Communicator>>>;
@@ -177,10 +177,4 @@ fn forget_all() {
     }
     group::finish();
     window::finish();
-}
-
-/// The lock of a mutex.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic here aborts the program at the C ABI, so no mutex stays poisoned.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

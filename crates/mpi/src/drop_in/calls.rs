@@ -6,12 +6,12 @@ use std::time::Instant;
 use crate::symbols as mpi;
 use topocoll::Collective;
 
-use super::attribute::{find, finish, free, locked};
+use super::attribute::{find, finish, free};
 use super::blocks::{Blocks, Use, taken};
 use super::communicator::{Communicator, Done, FORWARDED, Repeat};
 use super::last::{Call, Kind};
 use super::vector::Vector;
-use crate::failed::Failed;
+use crate::failed::{Failed, locked};
 
 /// `MPI_IN_PLACE`, a cast that the bindings do not have.
 pub(crate) fn in_place() -> *const c_void {

@@ -7,13 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::symbols as mpi;
-use topocoll::exec::Endpoint;
-use topocoll::{Collective, Grid, Sync};
+use topocoll::{Collective, Grid};
 
-use super::attribute::locked;
 use super::blocks::Blocks;
 use super::course::{Calls, Course, Sample};
-use super::deciding::{Deciding, trace};
+use super::deciding::{Deciding, UNDECIDED, trace};
 use super::group::{self, Group, Name};
 use super::library::answer;
 use super::memory::Memory;
@@ -22,9 +20,11 @@ use super::place::{Known, Place, places};
 use super::process::{is_traced, settings, world};
 use super::report::{self, Called};
 use super::trial::Trial;
-use super::vector::{Side, Sizes, Vector, exchange_vector, perform};
+use super::vector::{
+    Exchange, Side, Sizes, Vector, exchange_vector, keeps_input, perform, rank_of,
+};
 use crate::engine::Channel;
-use crate::failed::{Failed, check};
+use crate::failed::{Failed, check, locked};
 use crate::protocol::{Ask, DISAGREED};
 use crate::window::Window;
 use crate::words::{Agreed, rank_and_ranks};
@@ -54,14 +54,6 @@ struct Decided {
     course: Course,
     /// On the first rank, if measurement decides: the trial, and the schedules as told.
     trial: Option<(Trial, Vec<Ours>)>,
-}
-
-pub(crate) struct Exchange {
-    pub(crate) endpoint: Endpoint,
-    pub(crate) order: Option<Vec<u32>>,
-    /// Whether messages inside a node pass through the window.
-    pub(crate) window: bool,
-    pub(crate) sync: Sync,
 }
 
 /// Who performs a call.
@@ -508,17 +500,8 @@ fn odd(own: Option<(Option<u64>, u64)>) -> Option<Ask> {
     sent.filter(|&sent| sent != received).map(|_| Ask::Refused(DISAGREED))
 }
 
-/// Whether the program's buffer must keep the sent blocks until the exchange has ended: the library may
-/// perform the call after all.
-pub(crate) fn keeps_input(operation: Collective, in_place: bool) -> bool {
-    in_place && operation == Collective::AllToAll
-}
-
 /// The call and all equal calls are forwarded.
 pub(crate) const FORWARDED: Done = Done::Library(Repeat::Always);
-
-/// Agreement on a subject decides it.
-pub(crate) const UNDECIDED: Failed = Failed(mpi::MPI_ERR_INTERN as c_int);
 
 /// Who performs a call that all ranks have agreed on.
 enum Performs {
@@ -534,11 +517,6 @@ fn schedule(
 ) -> Result<&mut Exchange, Failed> {
     let decided = decided.get_mut(&subject.number()).ok_or(UNDECIDED)?;
     decided.schedules.get_mut(turn.candidate.wrapping_sub(1)).ok_or(UNDECIDED)
-}
-
-/// Numbers the ranks of a schedule as the communicator does.
-pub(crate) fn rank_of(order: Option<&[u32]>) -> impl Fn(u32) -> u32 + Copy {
-    move |rank| order.map_or(rank, |order| order[rank as usize])
 }
 
 /// The grid of a Cartesian communicator.

@@ -5,8 +5,6 @@ use std::ffi::c_int;
 use serde::{Deserialize, Serialize};
 use topocoll::exec::Endpoint;
 
-use super::attribute::locked;
-use super::communicator::{Exchange, UNDECIDED};
 use super::course::Calls;
 use super::decision::{Rules, decide};
 use super::library::Library;
@@ -16,10 +14,14 @@ use super::process::{learned, once, say, settings, world};
 use super::report;
 use super::settings::{Tune, Wish};
 use super::trial::{Kept, News, Trial};
-use crate::failed::Failed;
+use super::vector::Exchange;
+use crate::failed::{Failed, locked};
 use crate::symbols as mpi;
 use crate::window::Window;
 use crate::words::Decides;
+
+/// Agreement on a subject decides it.
+pub(crate) const UNDECIDED: Failed = Failed(mpi::MPI_ERR_INTERN as c_int);
 
 /// The first rank's decision, as it tells the others.
 #[derive(Serialize, Deserialize)]

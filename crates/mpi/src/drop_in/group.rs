@@ -11,10 +11,9 @@ use std::sync::{Arc, Mutex};
 use crate::symbols as mpi;
 use topocoll::Grid;
 
-use super::attribute::locked;
 use super::communicator::Communicator;
 use super::place::Place;
-use crate::failed::{Failed, check};
+use crate::failed::{Failed, check, locked};
 
 /// The processes of a communicator by rank, and its grid: sides and whether they wrap.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

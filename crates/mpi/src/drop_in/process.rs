@@ -6,10 +6,10 @@ use std::sync::{Mutex, OnceLock};
 
 use crate::symbols as mpi;
 
-use super::attribute::locked;
 use super::learned::{Learned, Run};
 use super::settings::{Settings, Tune};
 use super::{library, report};
+use crate::failed::locked;
 use crate::words::rank_and_ranks;
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use super::attribute::locked;
+use crate::failed::locked;
 
 /// The calls of one subject on communicators of one shape.
 #[derive(Clone, Default, Debug)]

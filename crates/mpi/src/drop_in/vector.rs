@@ -18,7 +18,6 @@ use topocoll::exec::{Endpoint, PlannedSizes, RawBuffers};
 use topocoll::{Collective, Sync};
 
 use super::blocks::{Blocks, Placed};
-use super::communicator::{Exchange, keeps_input, rank_of};
 use super::memory::Memory;
 use crate::engine::Channel;
 use crate::failed::Failed;
@@ -181,6 +180,26 @@ impl Vector {
 fn offsets(sizes: &[u64]) -> Vec<u64> {
     let begin = |end: &mut u64, &size: &u64| Some(std::mem::replace(end, *end + size));
     sizes.iter().scan(0, begin).collect()
+}
+
+/// A schedule as one rank performs it.
+pub(crate) struct Exchange {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) order: Option<Vec<u32>>,
+    /// Whether messages inside a node pass through the window.
+    pub(crate) window: bool,
+    pub(crate) sync: Sync,
+}
+
+/// Whether the program's buffer must keep the sent blocks until the exchange has ended: the library may
+/// perform the call after all.
+pub(crate) fn keeps_input(operation: Collective, in_place: bool) -> bool {
+    in_place && operation == Collective::AllToAll
+}
+
+/// Numbers the ranks of a schedule as the communicator does.
+pub(crate) fn rank_of(order: Option<&[u32]>) -> impl Fn(u32) -> u32 + Copy {
+    move |rank| order.map_or(rank, |order| order[rank as usize])
 }
 
 /// Exchanges blocks by a planned exchange, whose plan is applicable. `send` is `None` in place.
