@@ -6,8 +6,6 @@ use topocoll_schedule::ScheduleError;
 use topocoll_topology::spec::SpecError;
 use topocoll_topology::{Ports, TopologyError};
 
-use crate::tune::TuneError;
-
 /// The error of a request: every bad input ends here.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -97,4 +95,69 @@ fn did_you_mean(meant: &[String]) -> String {
         [] => String::new(),
         _ => format!(": did you mean `{}`?", meant.join("` or `")),
     }
+}
+
+/// The error of a tuning file that cannot be written.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TuneError {
+    /// A machine of one rank.
+    #[error("a machine of one rank has nothing to tune")]
+    Alone,
+    /// Communicators of more ranks than the machine's, or of one rank.
+    #[error("a communicator of {asked} ranks: from 2 to the machine's {ranks}")]
+    Communicator {
+        /// Its ranks.
+        asked: u32,
+        /// The machine's.
+        ranks: u32,
+    },
+    /// No measured times.
+    #[error("no measured times")]
+    Unmeasured,
+    /// A version whose file format is not supported.
+    #[error("release `{release}` of {library} is not supported; supported: {known}")]
+    Release {
+        /// The library.
+        library: &'static str,
+        /// The version.
+        release: String,
+        /// The supported versions.
+        known: String,
+    },
+    /// A version, although the file to start from determines it.
+    #[error("{library} takes no release: the base determines it")]
+    ReleaseOfBase {
+        /// The library.
+        library: &'static str,
+    },
+    /// An unnecessary file to start from.
+    #[error("{library} takes no base: its file is complete by itself")]
+    NeedlessBase {
+        /// The library.
+        library: &'static str,
+    },
+    /// A missing file to start from.
+    #[error(
+        "mpich reads complete selection trees only: a base of its version is needed, its library libmpich.so (which holds one) or generic.json of its source"
+    )]
+    NoBase,
+    /// An invalid file to start from.
+    #[error("base: {reason}")]
+    Base {
+        /// The missing part.
+        reason: String,
+    },
+    /// Sizes that the file cannot express.
+    #[error(
+        "{ranks} ranks of blocks of {block_bytes} bytes: {library} counts all of them in 31 bits"
+    )]
+    Size {
+        /// The library.
+        library: &'static str,
+        /// Ranks.
+        ranks: u32,
+        /// Bytes of a block.
+        block_bytes: u64,
+    },
 }

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use topocoll_algorithms::{Algorithm, Catalogue, Info, NotApplicable, Planner, Request, Solution};
+use topocoll_algorithms::{Algorithm, Catalogue, Info, NotApplicable, Planner, Request};
 use topocoll_analysis::contention::Sync;
 use topocoll_analysis::{
     AnalysisError, BestBounds, Counts, Method, Progress, Verification, best_bounds,
@@ -11,9 +11,7 @@ use topocoll_analysis::{
 use topocoll_schedule::{Collective, Demand, Parameters, Problem, Schedule};
 use topocoll_topology::{Machine, Ports, Rank, Shape, Subset};
 
-use crate::pool::Pool;
-use crate::price::{Price, Pricing, least};
-use crate::{Choice, Error, Selection};
+use crate::Error;
 
 /// Default limit of the bytes of memory for reading a schedule.
 const MEMORY: u128 = 1 << 30;
@@ -238,103 +236,6 @@ impl<'m> Exchange<'m> {
         Request::new(&self.problem, &*self.machine().topology).of(self.demand).with(&self.planner)
     }
 
-    /// The solution of an algorithm. Parameters that are chosen by cost, and are not given, depend
-    /// on the machine's timing values, and on the sizes of blocks if the schedule depends on them.
-    /// [`STEPS`](crate::STEPS) limits the steps: it is the first such choice of a [selection](Self::select), or
-    /// the cheapest such setting if the selection lists none.
-    ///
-    /// # Errors
-    /// No such algorithm, one that does not apply, or too much memory or work.
-    pub fn solve(&self, name: &str, given: &Parameters) -> Result<Solution, Error> {
-        let algorithm = self.find(name)?;
-        let request = self.request();
-        self.check_solving(algorithm)?;
-        let refused = |reason| refused(name, reason);
-        let info = algorithm.info();
-        let (most_steps, own) = info.most_steps(given).map_err(refused)?;
-        if let Some(most) = most_steps
-            && let Some(choice) = self.select()?.in_steps(info, most, &own)
-        {
-            return request.solve(algorithm, &choice.parameters).map_err(refused);
-        }
-        let is_open = info.all().any(|p| p.by_cost && !given.contains_key(p.name));
-        if most_steps.is_none() && !is_open {
-            return request.solve(algorithm, given).map_err(refused);
-        }
-        let setting = match info.by_demand {
-            true => self.cheapest_counted(algorithm, given)?,
-            false => self.without_demand().cheapest_of(algorithm, given).map_err(refused)?.0,
-        };
-        request.solve(algorithm, &setting).map_err(refused)
-    }
-
-    /// The schedule of an algorithm, with parameters as [`solve`](Self::solve) chooses them.
-    ///
-    /// # Errors
-    /// As [`solve`](Self::solve).
-    pub fn schedule(&self, name: &str, given: &Parameters) -> Result<Schedule, Error> {
-        Ok(self.solve(name, given)?.schedule)
-    }
-
-    /// The solutions of all candidates of all algorithms that apply.
-    pub fn solutions(&self) -> impl Iterator<Item = Solution> {
-        self.algorithms().flat_map(|algorithm| self.request().solutions(algorithm))
-    }
-
-    /// The best setting of an algorithm by predicted time, and its price.
-    ///
-    /// # Errors
-    /// The algorithm does not apply.
-    pub fn cheapest(&self, name: &str) -> Result<(Parameters, Price), NotApplicable> {
-        self.cheapest_of(self.find(name)?, &Parameters::new())
-    }
-
-    fn cheapest_of(
-        &self,
-        algorithm: &dyn Algorithm,
-        given: &Parameters,
-    ) -> Result<(Parameters, Price), NotApplicable> {
-        let quick = Budget { search: self.budget.search, ..Budget::quick() };
-        let reference = self.at_reference().budget(quick);
-        let mut pool =
-            Pool::new(&reference, &[(algorithm, given.clone())], &[self.problem.block_bytes])
-                .map_err(|(_, reason)| reason)?;
-        let found = pool.at(self.problem.block_bytes);
-        let priced = found.into_iter().map(|found| (found.parameters, found.price));
-        match least(priced, |(_, price)| price) {
-            Some(cheapest) => Ok(cheapest),
-            // Why none applies at this size.
-            None => {
-                let (most_steps, own) = algorithm.info().most_steps(given)?;
-                let solution = self.request().solve(algorithm, &own)?;
-                let price = Pricing::new(self).claimed(&solution.claims);
-                let found = vec![(solution.schedule.origin.parameters, price)];
-                let mut found = in_steps(found, |(_, price)| price.steps, algorithm, most_steps)?;
-                Ok(found.remove(0))
-            }
-        }
-    }
-
-    /// The setting of an algorithm that is fastest for the demand matrix.
-    fn cheapest_counted(
-        &self,
-        algorithm: &dyn Algorithm,
-        given: &Parameters,
-    ) -> Result<Parameters, Error> {
-        let (name, request) = (&*algorithm.info().name, self.request());
-        let (most_steps, own) = algorithm.info().most_steps(given).map_err(|r| refused(name, r))?;
-        let mut settings = request.candidates(algorithm).map_err(|r| refused(name, r))?;
-        settings.retain(|setting| agrees(algorithm.info(), setting, &own));
-        let prices = settings.into_iter().map(|setting| {
-            let solution = request.solve(algorithm, &setting).map_err(|r| refused(name, r))?;
-            Ok((setting, Price::counted(&self.count(&solution.schedule)?)))
-        });
-        let prices = prices.collect::<Result<Vec<_>, Error>>()?;
-        let prices = in_steps(prices, |(_, price)| price.steps, algorithm, most_steps);
-        let prices = prices.map_err(|reason| refused(name, reason))?;
-        Ok(least(prices, |(_, price)| price).map_or(own, |(setting, _)| setting))
-    }
-
     pub(crate) fn without_demand(&self) -> Self {
         Self { demand: None, ..self.clone() }
     }
@@ -390,21 +291,6 @@ impl<'m> Exchange<'m> {
         Ok(count(&schedule, machine, demand.as_ref(), memory)?)
     }
 
-    /// The price of an algorithm with these parameters: by claims if they give all terms, otherwise
-    /// counted. `None` if it is not exact and counting is too much work.
-    ///
-    /// # Errors
-    /// An unknown algorithm, or one that does not apply.
-    pub fn priced(&self, name: &str, given: &Parameters) -> Result<Option<Choice>, Error> {
-        let solution = self.solve(name, given)?;
-        let price = match Pricing::new(self).exactly(&solution.claims) {
-            Some(price) => Some(price),
-            None => self.count(&solution.schedule).ok().map(|counts| Price::counted(&counts)),
-        };
-        let parameters = solution.schedule.origin.parameters;
-        Ok(price.map(|price| Choice::new(name, parameters, price).over(&self.bounds())))
-    }
-
     /// Proves or refutes that a schedule delivers every block, by the method given or the cheaper
     /// one.
     ///
@@ -455,33 +341,6 @@ impl<'m> Exchange<'m> {
             && machine.timing.barrier.seconds(ranks) == 0.0
             && self.is_whole()
             && self.demand.is_none()
-    }
-
-    /// Ranks every algorithm and setting that applies, by predicted time.
-    ///
-    /// Times count as if ranks kept in step at no cost. Programs have no barriers, so choices that take at
-    /// most twice the least time are also simulated without them, and ranked by the larger of both times:
-    /// by the wormhole model if its messages fit the budget, else by the fluid model, else only in step. The
-    /// links have as many virtual channels as the routes require. Choices are ranked in step where a machine
-    /// gives a barrier, has no links, and [on request](Self::sync).
-    ///
-    /// A setting that takes too long to count gets a floor as its price. Settings with floors below
-    /// the best exact price are counted, the least floor first, within the budget: see
-    /// [`Selection::undecided`].
-    ///
-    /// For a subset or a demand matrix, the choices for equal blocks on the machine that the ranks
-    /// form are counted again: every step with the bytes of its messages, on the links of the whole
-    /// machine. The sizes decide whether combining pays: a step is as long as its largest message.
-    /// A huge block lengthens every step that carries it, while many small blocks still share a
-    /// startup.
-    ///
-    /// # Errors
-    /// An algorithm of the catalogue cannot be counted, for another reason than its size.
-    pub fn select(&self) -> Result<Selection, Error> {
-        if self.is_whole() && self.demand.is_none() {
-            return Ok(crate::select::select(self));
-        }
-        crate::recount::select(self)
     }
 }
 

@@ -15,7 +15,7 @@ use topocoll_analysis::contention::{
 use topocoll_schedule::{Parameters, Schedule};
 use topocoll_topology::parallel;
 
-use crate::pool::best_time;
+use crate::price::best_time;
 use crate::simulated::{FreeRunning, NotSimulated, free_running};
 use crate::{Choice, Exchange};
 

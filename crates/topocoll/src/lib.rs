@@ -47,6 +47,7 @@
 struct Readme;
 
 mod calibrate;
+mod choice;
 mod envelope;
 mod error;
 mod exchange;
@@ -62,12 +63,15 @@ mod published;
 mod recount;
 mod select;
 mod simulated;
+mod simulations;
+mod solve;
 mod sweep;
 pub mod tune;
 
 pub use calibrate::{
     Fit, Regret, Sample, fit, fit_processes, injection_of, measure, regret, samples,
 };
+pub use choice::{Choice, Fastest};
 pub use error::Error;
 pub use exchange::{Budget, Exchange};
 pub use front::Front;
@@ -77,9 +81,10 @@ pub use machines::{load_file, machine, machine_with, shipped};
 pub use network::Network;
 pub use price::{Price, Priced};
 pub use published::{PUBLISHED, Published, PublishedCounts};
-pub use select::{Choice, Extremes, InStep, Selection, WithoutBarriers};
-pub use simulated::{FreeRunning, NotSimulated, Simulations};
-pub use sweep::{Fastest, Line, Sweep};
+pub use select::{Extremes, InStep, Selection, WithoutBarriers};
+pub use simulated::{FreeRunning, NotSimulated};
+pub use simulations::Simulations;
+pub use sweep::{Line, Sweep};
 
 pub use topocoll_algorithms::{
     Algorithm, ByLinks, COMMON, Catalogue, Claims, Domain, Info, NotApplicable, Parameter, Planner,

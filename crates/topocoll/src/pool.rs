@@ -26,7 +26,7 @@ use candidate::{Candidate, Solved};
 use search::Searches;
 
 use crate::envelope::{Lowest, TimeLine, bends, envelope, promise, without_open};
-use crate::price::{Price, Priced, Pricing};
+use crate::price::{Price, Priced, Pricing, best_time};
 use crate::{Choice, Exchange, PartlyPriced, Rejected, Unsearched};
 
 /// The most segments for pricing one setting.
@@ -474,10 +474,4 @@ impl<'x> Pool<'x> {
 
 fn clipped(work: u128) -> u64 {
     u64::try_from(work).unwrap_or(u64::MAX)
-}
-
-/// The least exact time.
-pub(crate) fn best_time<'p>(prices: impl Iterator<Item = &'p Price>) -> f64 {
-    let exact = prices.filter(|price| price.priced == Priced::Exactly);
-    exact.map(|price| price.time.total()).fold(f64::INFINITY, f64::min)
 }

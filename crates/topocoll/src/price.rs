@@ -92,6 +92,12 @@ pub(crate) fn least<T>(
     })
 }
 
+/// The least exact time.
+pub(crate) fn best_time<'p>(prices: impl Iterator<Item = &'p Price>) -> f64 {
+    let exact = prices.filter(|price| price.priced == Priced::Exactly);
+    exact.map(|price| price.time.total()).fold(f64::INFINITY, f64::min)
+}
+
 /// Prices the solutions of one exchange.
 pub(crate) struct Pricing<'a> {
     pub(crate) exchange: &'a Exchange<'a>,

@@ -8,8 +8,8 @@ use topocoll_schedule::{Parameters, Schedule};
 use crate::exchange::refused;
 use crate::pool::fewer_ports::{fewer_of_both, is_limited, limit};
 use crate::price::Price;
-use crate::select::{Choice, Selection, ranked, reject};
-use crate::{Error, Exchange, PartlyPriced, Rejected, Unsearched};
+use crate::select::{Selection, ranked, reject};
+use crate::{Choice, Error, Exchange, PartlyPriced, Rejected, Unsearched};
 
 /// The most slots for counting the settings of an algorithm: a second or two.
 const WORK_PER_ALGORITHM: u128 = 1 << 24;

@@ -5,55 +5,9 @@ use topocoll_schedule::Parameters;
 use crate::envelope::first_below;
 use crate::exchange::agrees;
 use crate::free_running::{FreeRuns, Of, all_at_once};
-use crate::pool::{Found, Pool, Winner, best_time};
-use crate::price::{Price, Priced};
-use crate::{Exchange, Fastest, FreeRunning, PartlyPriced, Rejected, Unsearched};
-
-/// An algorithm with a setting, and its price.
-#[derive(Clone, PartialEq, Debug)]
-#[non_exhaustive]
-pub struct Choice {
-    /// The algorithm.
-    pub algorithm: String,
-    /// The setting.
-    pub parameters: Parameters,
-    /// Its cost.
-    pub price: Price,
-    /// Predicted time divided by the lower bound.
-    pub bound_ratio: f64,
-    /// Its charged volume divided by the least of any schedule of as many steps; `None` where that is
-    /// not known, or the price is a floor.
-    pub tradeoff_ratio: Option<f64>,
-    /// Its time without barriers, if it was simulated.
-    pub free_running: Option<FreeRunning>,
-}
-
-impl Choice {
-    /// A choice not yet compared with the bound.
-    pub(crate) fn new(algorithm: &str, parameters: Parameters, price: Price) -> Self {
-        let (algorithm, bound_ratio) = (algorithm.to_owned(), f64::NAN);
-        let (tradeoff_ratio, free_running) = (None, None);
-        Self { algorithm, parameters, price, bound_ratio, tradeoff_ratio, free_running }
-    }
-
-    /// The time by which it is ranked: the larger of those in step and without barriers.
-    #[must_use]
-    pub fn ranked_seconds(&self) -> f64 {
-        let free = self.free_running.map_or(0.0, |run| run.seconds);
-        self.price.time.total().max(free)
-    }
-
-    /// The same, compared with a bound.
-    pub(crate) fn over(mut self, bound: &BestBounds) -> Self {
-        let time = self.price.time.total();
-        self.bound_ratio = if bound.seconds > 0.0 { time / bound.seconds } else { 1.0 };
-        let Price { steps, link_blocks, priced, .. } = self.price;
-        self.tradeoff_ratio = (bound.link_blocks_in(steps))
-            .filter(|&least| least > 0.0 && priced == Priced::Exactly)
-            .map(|least| link_blocks / least);
-        self
-    }
-}
+use crate::pool::{Found, Pool, Winner};
+use crate::price::{Price, Priced, best_time};
+use crate::{Choice, Exchange, Fastest, PartlyPriced, Rejected, Unsearched};
 
 /// The crossover of an algorithm's settings with the fewest startups and with the least volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,9 +5,9 @@ use topocoll_schedule::Parameters;
 
 use crate::envelope::{Lowest, TimeLine, between, envelope};
 use crate::exchange::refused;
-use crate::pool::{Pool, best_time};
-use crate::price::least;
-use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected, Unsearched};
+use crate::pool::Pool;
+use crate::price::{best_time, least};
+use crate::{Choice, Error, Exchange, Fastest, PartlyPriced, Priced, Rejected, Unsearched};
 
 /// An algorithm over block sizes, with its best setting at each.
 #[derive(Clone, PartialEq, Debug)]
@@ -19,25 +19,6 @@ pub struct Line {
     pub given: Parameters,
     /// The best setting at each block size.
     pub points: Vec<Choice>,
-}
-
-/// From this block size on, up to the next, a setting is the fastest.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Fastest {
-    /// The first block size, in bytes.
-    pub block_bytes: u64,
-    /// The last one, where it is undecided which schedule is the fastest beyond.
-    pub to_bytes: Option<u64>,
-    /// The algorithm.
-    pub algorithm: String,
-    /// Its setting.
-    pub parameters: Parameters,
-    /// Whether it is a formula without a schedule.
-    pub published: bool,
-    /// Powers of 2 at which another choice is the best [without barriers](Choice::free_running), of those
-    /// that a selection looks at.
-    pub changes: Vec<u64>,
 }
 
 /// Predicted times over block sizes.

@@ -15,6 +15,8 @@ use topocoll_topology::{Machine, Ports, Rank, Shape, Subset};
 use crate::envelope::{TimeLine, envelope};
 use crate::{Budget, Choice, Error, Exchange, Price, Priced};
 
+pub use crate::error::TuneError;
+
 /// An MPI library that reads a tuning file.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
@@ -91,71 +93,6 @@ pub struct Given<'a> {
     pub release: Option<&'a str>,
     /// A file to start from.
     pub base: Option<&'a [u8]>,
-}
-
-/// The error of a tuning file that cannot be written.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TuneError {
-    /// A machine of one rank.
-    #[error("a machine of one rank has nothing to tune")]
-    Alone,
-    /// Communicators of more ranks than the machine's, or of one rank.
-    #[error("a communicator of {asked} ranks: from 2 to the machine's {ranks}")]
-    Communicator {
-        /// Its ranks.
-        asked: u32,
-        /// The machine's.
-        ranks: u32,
-    },
-    /// No measured times.
-    #[error("no measured times")]
-    Unmeasured,
-    /// A version whose file format is not supported.
-    #[error("release `{release}` of {library} is not supported; supported: {known}")]
-    Release {
-        /// The library.
-        library: &'static str,
-        /// The version.
-        release: String,
-        /// The supported versions.
-        known: String,
-    },
-    /// A version, although the file to start from determines it.
-    #[error("{library} takes no release: the base determines it")]
-    ReleaseOfBase {
-        /// The library.
-        library: &'static str,
-    },
-    /// An unnecessary file to start from.
-    #[error("{library} takes no base: its file is complete by itself")]
-    NeedlessBase {
-        /// The library.
-        library: &'static str,
-    },
-    /// A missing file to start from.
-    #[error(
-        "mpich reads complete selection trees only: a base of its version is needed, its library libmpich.so (which holds one) or generic.json of its source"
-    )]
-    NoBase,
-    /// An invalid file to start from.
-    #[error("base: {reason}")]
-    Base {
-        /// The missing part.
-        reason: String,
-    },
-    /// Sizes that the file cannot express.
-    #[error(
-        "{ranks} ranks of blocks of {block_bytes} bytes: {library} counts all of them in 31 bits"
-    )]
-    Size {
-        /// The library.
-        library: &'static str,
-        /// Ranks.
-        ranks: u32,
-        /// Bytes of a block.
-        block_bytes: u64,
-    },
 }
 
 impl Library {
