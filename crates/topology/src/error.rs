@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 /// Why a topology or a subset of its ranks cannot be built, or a topology timed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
@@ -36,5 +38,23 @@ pub(crate) fn check_limit(what: &str, size: u64, most: u64) -> Result<(), Topolo
     match size > most {
         true => Err(format!("{size} {what}: a machine has at most {most}").into()),
         false => Ok(()),
+    }
+}
+
+/// Why a text does not name a machine.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct SpecError {
+    /// The value, the rule and, for a short form, the place.
+    pub message: String,
+    /// The bytes of the file that are wrong, if the error has a place.
+    pub span: Option<Range<usize>>,
+}
+
+/// An error without a place in a file.
+impl<M: Into<String>> From<M> for SpecError {
+    fn from(message: M) -> Self {
+        Self { message: message.into(), span: None }
     }
 }

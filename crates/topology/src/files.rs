@@ -7,40 +7,16 @@ mod simgrid;
 mod slurm;
 mod xml;
 
-use std::fs::{File, Metadata};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::spec::{Reading, SpecError, parse_file_in};
+use crate::error::SpecError;
+use crate::machine_file::parse_file_in;
+use crate::reading::Reading;
 use crate::text::printable;
 use crate::{Clusters, Machine, TopologyError};
 
-pub use crate::graph_file::text_of;
-
-/// Opens a regular file for reading. To open a pipe could block, and a device could be read for ever.
-///
-/// # Errors
-/// The path leads to no file, to one that cannot be read, or to a folder, a pipe or a device.
-pub fn open(path: &Path) -> io::Result<File> {
-    check_regular(&std::fs::metadata(path)?)?;
-    File::open(path)
-}
-
-/// Makes a regular file, or empties one.
-///
-/// # Errors
-/// The file cannot be made, or the path leads to a folder, a pipe or a device.
-pub fn create(path: &Path) -> io::Result<File> {
-    if let Ok(there) = std::fs::metadata(path) {
-        check_regular(&there)?;
-    }
-    File::create(path)
-}
-
-fn check_regular(there: &Metadata) -> io::Result<()> {
-    if there.is_file() { Ok(()) } else { Err(io::Error::other("not a regular file")) }
-}
+pub use crate::regular::{create, open, text_of};
 
 /// A kind of file that describes a machine.
 struct MachineFile {
@@ -131,29 +107,4 @@ fn wrong(at: usize, words: &str, message: String) -> SpecError {
 /// The beginning of a text, short enough for a message.
 fn shown(text: &str) -> &str {
     &text[..text.floor_char_boundary(40)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_regular_files_are_opened_and_made() {
-        let folder = std::env::temp_dir().join(format!("topocoll-files-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let pipe = folder.join("pipe");
-        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        for path in [&pipe, &folder, Path::new("/dev/full"), Path::new("/dev/zero")] {
-            for refused in [open(path), create(path)] {
-                assert_eq!(refused.unwrap_err().to_string(), "not a regular file");
-            }
-            assert_eq!(text_of(path, 9, "texts").unwrap_err(), "not a regular file");
-        }
-        let file = folder.join("file");
-        assert_eq!(open(&file).unwrap_err().kind(), io::ErrorKind::NotFound);
-        std::fs::write(&file, "12").unwrap();
-        assert_eq!(text_of(&file, 2, "texts").unwrap(), "12");
-        assert_eq!(create(&file).unwrap().metadata().unwrap().len(), 0);
-        std::fs::remove_dir_all(&folder).unwrap();
-    }
 }

@@ -5,16 +5,15 @@ mod csv;
 mod json;
 mod listing;
 
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::spec::SpecError;
+use crate::error::SpecError;
+use crate::regular::text_of;
 use crate::text::printable;
 use crate::{Graph, Topology};
 
 pub use attributes::Attributes;
-pub(crate) use csv::fields;
 pub(crate) use listing::Listing;
 
 /// The most bytes of a file of links.
@@ -64,20 +63,6 @@ fn read(text: &str, form: String, attributes: Option<&Attributes>) -> Result<Gra
         (false, Some(_)) => return Err((0, NOT_JSON.to_owned())),
     };
     listing.graph(form)
-}
-
-/// The text of a regular file of at most `most` bytes.
-///
-/// # Errors
-/// The reason why there is none; `what` names files with that limit.
-pub fn text_of(path: &Path, most: u64, what: &str) -> Result<String, String> {
-    let file = crate::files::open(path).map_err(|e| e.to_string())?;
-    let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
-    if bytes.len() as u64 > most {
-        return Err(format!("longer than {most} bytes, the limit of {what}"));
-    }
-    String::from_utf8(bytes).map_err(|e| format!("not text: {e}"))
 }
 
 #[cfg(test)]

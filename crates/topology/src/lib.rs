@@ -27,14 +27,17 @@ mod coordinates;
 mod endpoint;
 mod error;
 pub mod files;
+mod graph_file;
 mod ids;
 mod machine;
 mod machine_file;
+mod number;
 pub mod parallel;
+mod ports;
 mod radix;
 mod reading;
+mod regular;
 mod route;
-mod shape;
 pub mod spec;
 mod subset;
 pub mod text;
@@ -47,26 +50,22 @@ pub use coordinates::Coordinates;
 pub use endpoint::{ENDPOINT_PARAMETERS, Endpoint, EndpointParameter, Order};
 pub use error::TopologyError;
 pub use ids::{Link, LinkId, Port, Rank};
-pub use machine::{Machine, Ports};
+pub use machine::Machine;
+pub use ports::Ports;
 pub use radix::{MAX_DIMENSIONS, MixedRadix};
 pub use route::{Route, Segment};
-pub use shape::Shape;
 pub use subset::Subset;
 pub use timing::{Barrier, Injection, PerClass, Timing};
-pub use topology::Topology;
+pub use topology::clusters::{Clusters, INTER_NODE, INTRA_NODE};
+pub use topology::complete::FullyConnected;
+pub use topology::graph::{Capacity, Graph, LinkKind, ListedGraph, Orbit, Orbits, Translation};
+pub use topology::grid::{Grid, Ties};
+pub use topology::lattice::{Failure, Fault, Lattice};
+pub use topology::{Shape, Topology};
 pub use view::View;
 
-// The topologies, one file each, and the short forms that name them.
-mod clusters;
-mod complete;
-mod dragonfly;
-mod fat_tree;
-mod graph;
-mod graph_file;
-mod grid;
-mod hypercube;
-mod hyperx;
-mod lattice;
+use topology::{clusters, complete, dragonfly, fat_tree, grid, hypercube, hyperx, lattice};
+
 /// The short forms of every topology, in the order in which help lists them.
 pub const TOPOLOGIES: &[spec::ShortForm] = &[
     spec::ShortForm { kind: "full", example: "full:64", parse: complete::full },
@@ -89,8 +88,3 @@ pub const TOPOLOGIES: &[spec::ShortForm] = &[
     },
     spec::ShortForm { kind: "cluster", example: "cluster:4,4,2", parse: clusters::cluster },
 ];
-pub use clusters::{Clusters, INTER_NODE, INTRA_NODE};
-pub use complete::FullyConnected;
-pub use graph::{Capacity, Graph, LinkKind, ListedGraph, Orbit, Orbits, Translation};
-pub use grid::{Grid, Ties};
-pub use lattice::{Failure, Fault, Lattice};

@@ -9,8 +9,10 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::{Spanned, Value};
 
+use crate::error::SpecError;
 use crate::graph_file::{Listing, placed};
-use crate::spec::{Faults, NodesOn, Reading, SpecError, ranks_of_nodes};
+use crate::reading::Reading;
+use crate::spec::{Faults, NodesOn, ranks_of_nodes};
 use crate::text::printable;
 use crate::units::{
     UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds, port_count,
@@ -328,7 +330,7 @@ fn network(listed: &Network) -> Result<Graph, SpecError> {
 
 /// The graph with the routes of a file.
 fn route_table(graph: &Graph, path: &Path) -> Result<Graph, String> {
-    let file = crate::files::open(path).map_err(|e| (0, e.to_string()));
+    let file = crate::regular::open(path).map_err(|e| (0, e.to_string()));
     let routed = file.and_then(|file| graph.with_route_table(&mut BufReader::new(file)));
     routed.map_err(|wrong| placed(&path.display().to_string(), wrong))
 }

@@ -1,8 +1,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::graph_file::NOT_JSON;
-use crate::spec::{Attributes, SpecError, number, whole};
+use crate::error::SpecError;
+use crate::graph_file::{Attributes, NOT_JSON};
+use crate::number::fraction;
 
 /// How to read what the text of a machine leaves open. What is given for a machine that leaves it not
 /// open is refused.
@@ -48,24 +49,6 @@ impl fmt::Display for Taper {
             times => write!(out, "{}/{times}", self.over),
         }
     }
-}
-
-/// A fraction such as `3/2`, `1.5` or `2`.
-pub(crate) fn fraction(text: &str) -> Result<(u32, u32), String> {
-    /// More digits are not told apart.
-    const DIGITS: usize = 9;
-    if let Some((over, times)) = text.split_once('/') {
-        return Ok((number("taper", over)?, number("denominator of the taper", times)?));
-    }
-    let Some((units, decimals)) = text.split_once('.') else {
-        return Ok((number("taper", text)?, 1));
-    };
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(units) || !is_number(decimals) || units.len() + decimals.len() > DIGITS {
-        let rule = format!("a number such as 2, 1.5 or 3/2, of at most {DIGITS} digits");
-        return Err(format!("taper is `{text}`, not {rule}"));
-    }
-    Ok((whole("taper", &format!("{units}{decimals}"), 0)?, 10u32.pow(decimals.len() as u32)))
 }
 
 impl Reading {

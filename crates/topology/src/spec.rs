@@ -1,14 +1,13 @@
 //! Machines named by short forms such as `torus:16x16`.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::graph_file::{self, NOT_JSON};
+use crate::number::number;
 use crate::text::nearest;
-use crate::{
-    Clusters, Failure, Fault, Graph, Lattice, MAX_DIMENSIONS, Shape, TOPOLOGIES, Ties, Topology,
-};
+use crate::{Clusters, Failure, Fault, Graph, Lattice, Shape, TOPOLOGIES, Ties, Topology};
 
+pub use crate::error::SpecError;
 pub use crate::graph_file::{Attributes, parse_graph};
 pub use crate::machine_file::{parse_file, parse_file_in};
 pub use crate::reading::{Reading, Taper};
@@ -22,24 +21,6 @@ pub struct ShortForm {
     pub example: &'static str,
     /// Reads the text after the colon.
     pub(crate) parse: fn(&str) -> Result<Arc<dyn Topology>, String>,
-}
-
-/// Why a text does not name a machine.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{message}")]
-#[non_exhaustive]
-pub struct SpecError {
-    /// The value, the rule and, for a short form, the place.
-    pub message: String,
-    /// The bytes of the file that are wrong, if the error has a place.
-    pub span: Option<Range<usize>>,
-}
-
-/// An error without a place in a file.
-impl<M: Into<String>> From<M> for SpecError {
-    fn from(message: M) -> Self {
-        Self { message: message.into(), span: None }
-    }
 }
 
 /// Reads a short form such as `torus:16x16`, `grid:16~x8` or `cluster:32*4,1*2`.
@@ -238,30 +219,6 @@ impl<'a> Faults<'a> {
             _ => unreachable!("bug: faults of {topology:?}"),
         };
         Ok(Arc::new(graph?))
-    }
-}
-
-/// What `read` reads of each side, separated by `x`; it gets the name of the side.
-pub(crate) fn sides<S>(
-    text: &str,
-    read: impl Fn(&str, &str) -> Result<S, String>,
-) -> Result<Vec<S>, String> {
-    if text.split('x').nth(MAX_DIMENSIONS).is_some() {
-        return Err(format!("more than {MAX_DIMENSIONS} sides"));
-    }
-    text.split('x').enumerate().map(|(u, side)| read(&format!("side {u}"), side)).collect()
-}
-
-/// A whole number from 1.
-pub(crate) fn number(what: &str, text: &str) -> Result<u32, String> {
-    whole(what, text, 1)
-}
-
-/// A whole number from `least`.
-pub(crate) fn whole(what: &str, text: &str, least: u32) -> Result<u32, String> {
-    match text.parse::<u32>() {
-        Ok(value) if value >= least && !text.starts_with('+') => Ok(value),
-        _ => Err(format!("{what} is `{text}`, not a whole number from {least} to {}", u32::MAX)),
     }
 }
 

@@ -3,6 +3,8 @@
 //! All external text is printable: names of machines and titles are escaped when they are read, origins in
 //! `Schedule::new`, and messages when they are shown. Messages cut values of more than 200 characters.
 
+use std::borrow::Cow;
+
 /// The most characters of a value in a message.
 const LONGEST: usize = 200;
 
@@ -75,6 +77,49 @@ pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
     let near = names.into_iter().map(|name| (strsim::osa_distance(&given, name), name));
     let near = near.filter(|&(edits, name)| is_close(name, edits));
     near.min_by_key(|&(edits, _)| edits).map(|(_, name)| name)
+}
+
+/// The values of a line of CSV, without the blanks around them. A value in double quotes may have commas,
+/// and doubled quotes.
+pub(crate) fn fields(line: &str) -> Result<Vec<Cow<'_, str>>, String> {
+    let mut fields = Vec::new();
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start();
+        let after = match rest.strip_prefix('"') {
+            None => {
+                let (value, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
+                fields.push(Cow::Borrowed(value.trim_end()));
+                after
+            }
+            Some(mut quoted) => {
+                let mut value = String::new();
+                loop {
+                    let Some((part, after)) = quoted.split_once('"') else {
+                        return Err(format!("`{rest}` has no closing quote"));
+                    };
+                    value.push_str(part);
+                    match after.strip_prefix('"') {
+                        Some(more) => {
+                            value.push('"');
+                            quoted = more;
+                        }
+                        None => {
+                            quoted = after.trim_start();
+                            break;
+                        }
+                    }
+                }
+                fields.push(Cow::Owned(value));
+                quoted
+            }
+        };
+        match after.strip_prefix(',') {
+            Some(more) => rest = more,
+            None if after.is_empty() => return Ok(fields),
+            None => return Err(format!("`{after}` after a closing quote")),
+        }
+    }
 }
 
 #[cfg(test)]

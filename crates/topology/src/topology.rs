@@ -1,6 +1,18 @@
+//! What machines answer about their ranks and links; the topologies, one file each.
+
+pub(crate) mod clusters;
+pub(crate) mod complete;
+pub(crate) mod dragonfly;
+pub(crate) mod fat_tree;
+pub(crate) mod graph;
+pub(crate) mod grid;
+pub(crate) mod hypercube;
+pub(crate) mod hyperx;
+pub(crate) mod lattice;
+
 use std::fmt;
 
-use crate::{Link, LinkId, LinkKind, Rank, Route, Segment, Shape};
+use crate::{Clusters, Graph, Grid, Link, LinkId, LinkKind, Rank, Route, Segment};
 
 /// The ranks of a machine and the links between them.
 ///
@@ -106,4 +118,19 @@ pub trait Topology: fmt::Debug + Send + Sync {
     /// Calls `visit` with every link of `route` in the order travelled. The route must stay on the
     /// machine.
     fn for_each_link(&self, _from: Rank, _route: &Route, _visit: &mut dyn FnMut(LinkId)) {}
+}
+
+/// The structure of a machine that algorithms may rely on: facts to match on, not types.
+///
+/// Exhaustive, so that the compiler points at every reader when a variant is added.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape<'a> {
+    /// A direct link between any two ranks, all links equal.
+    Complete,
+    /// Ranks on a grid, each side wrapping or not.
+    Grid(&'a Grid),
+    /// Ranks on a listed network, such as a fat tree, a twisted torus or a grid with failed links.
+    Graph(&'a Graph),
+    /// Nodes that hold several ranks, on a network.
+    Clustered(&'a Clusters),
 }

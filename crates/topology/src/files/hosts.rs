@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use super::{MAX_NODES, cluster, lines, shown, wrong};
 use crate::Machine;
-use crate::spec::SpecError;
+use crate::error::SpecError;
 
 /// Keys that may follow a host and are ignored.
 const OTHERS: [&str; 4] = ["ifname", "binding", "user", "port"];

@@ -7,7 +7,7 @@
 use super::cluster;
 use super::xml::elements;
 use crate::Machine;
-use crate::spec::SpecError;
+use crate::error::SpecError;
 
 pub(super) fn knows(_: &str, first: &str) -> bool {
     first.starts_with('<')

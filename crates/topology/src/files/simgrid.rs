@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use super::shown;
 use super::xml::{Element, elements};
-use crate::dragonfly::Dragonfly;
-use crate::fat_tree::FatTree;
-use crate::spec::{SpecError, number};
+use crate::error::SpecError;
+use crate::number::number;
+use crate::topology::dragonfly::Dragonfly;
+use crate::topology::fat_tree::FatTree;
 use crate::units;
 use crate::{
     Barrier, Capacity, Graph, Grid, Injection, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Timing,

@@ -16,7 +16,9 @@ use std::sync::Arc;
 
 use super::hostlist::expand;
 use super::{MAX_NODES, cluster, lines, shown, wrong};
-use crate::spec::{Reading, SpecError, Taper, number};
+use crate::error::SpecError;
+use crate::number::number;
+use crate::reading::{Reading, Taper};
 use crate::{Capacity, LinkKind, ListedGraph, Machine};
 
 pub(super) fn knows(_: &str, first: &str) -> bool {

@@ -3,7 +3,7 @@ use std::ops::Range;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-use crate::spec::SpecError;
+use crate::error::SpecError;
 
 /// The deepest nesting of elements; no machine file has a tenth of it.
 const MAX_DEPTH: usize = 256;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::attributes::OF_LINKS;
 use super::{Listing, Wrong};
+use crate::text::fields;
 
 pub(super) fn read(text: &str) -> Result<Listing, Wrong> {
     let text = text.trim_start_matches('\u{feff}');
@@ -71,49 +72,6 @@ fn columns(header: &[Cow<'_, str>]) -> Result<[Option<usize>; 4], String> {
         return Err(format!("header `{given}`: it is from,to and any of {columns}"));
     }
     Ok(OF_LINKS.map(|column| named.iter().position(|name| *name == column)))
-}
-
-/// The values of a line, without the blanks around them. A value in double quotes may have commas,
-/// and doubled quotes.
-pub(crate) fn fields(line: &str) -> Result<Vec<Cow<'_, str>>, String> {
-    let mut fields = Vec::new();
-    let mut rest = line;
-    loop {
-        rest = rest.trim_start();
-        let after = match rest.strip_prefix('"') {
-            None => {
-                let (value, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
-                fields.push(Cow::Borrowed(value.trim_end()));
-                after
-            }
-            Some(mut quoted) => {
-                let mut value = String::new();
-                loop {
-                    let Some((part, after)) = quoted.split_once('"') else {
-                        return Err(format!("`{rest}` has no closing quote"));
-                    };
-                    value.push_str(part);
-                    match after.strip_prefix('"') {
-                        Some(more) => {
-                            value.push('"');
-                            quoted = more;
-                        }
-                        None => {
-                            quoted = after.trim_start();
-                            break;
-                        }
-                    }
-                }
-                fields.push(Cow::Owned(value));
-                quoted
-            }
-        };
-        match after.strip_prefix(',') {
-            Some(more) => rest = more,
-            None if after.is_empty() => return Ok(fields),
-            None => return Err(format!("`{after}` after a closing quote")),
-        }
-    }
 }
 
 #[cfg(test)]

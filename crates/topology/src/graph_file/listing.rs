@@ -3,8 +3,8 @@
 use hashbrown::HashMap;
 
 use super::Wrong;
-use crate::graph::MOST_VERTICES;
-use crate::spec::number;
+use crate::number::number;
+use crate::topology::graph::MOST_VERTICES;
 use crate::units::{parse_seconds, parse_seconds_per_byte};
 use crate::{Capacity, Graph, LinkKind, ListedGraph};
 

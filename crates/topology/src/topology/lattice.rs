@@ -5,8 +5,8 @@ mod first_links;
 
 use std::sync::Arc;
 
-use crate::graph::{Graph, LinkKind, ListedLinks};
-use crate::spec::{self, number, whole};
+use super::graph::{Graph, LinkKind, ListedLinks};
+use crate::number::{number, sides, whole};
 use crate::{Grid, MixedRadix, Rank, Topology, TopologyError};
 
 pub use fault::{Failure, Fault};
@@ -231,7 +231,7 @@ fn of_places(
 /// Reads sides separated by `x`. A side of `4+2` shifts by 2. A side without a shift that is
 /// shorter than the longest shifts by its own length.
 pub(crate) fn twisted_torus(rest: &str) -> Result<Arc<dyn Topology>, String> {
-    let read = spec::sides(rest, |name, side| match side.split_once('+') {
+    let read = sides(rest, |name, side| match side.split_once('+') {
         Some((side, shift)) => {
             let shift = whole(&format!("shift of {name}"), shift, 0)?;
             Ok((number(name, side)?, Some(shift)))

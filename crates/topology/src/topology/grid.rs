@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{number, sides};
+use crate::number::{number, sides};
 use crate::{
     Coordinates, Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError,
 };

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::graph::{Links, ListedLinks, Routes, check_size};
-use crate::spec::number;
+use super::graph::{Links, ListedLinks, Routes, check_size};
+use crate::number::number;
 use crate::{Graph, LinkKind, MAX_DIMENSIONS, MixedRadix, Rank, Topology, TopologyError};
 
 /// Routes that correct dimension 0 first, each dimension over one link.

@@ -1,6 +1,6 @@
 //! The first link of the shortest route between any two nodes.
 
-use crate::graph::{Links, Routes};
+use crate::topology::graph::{Links, Routes};
 use crate::{MixedRadix, Rank};
 
 /// By destination and node, the first link of the route: its place among those that leave the node.

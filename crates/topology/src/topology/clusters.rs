@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::error::check_limit;
-use crate::spec::number;
+use crate::number::number;
 use crate::{
     FullyConnected, LinkId, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment, Shape, Topology,
     TopologyError,

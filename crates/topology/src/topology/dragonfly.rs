@@ -12,8 +12,8 @@
 
 use std::sync::Arc;
 
-use crate::graph::{Links, ListedLinks, Routes, check_size};
-use crate::spec::number;
+use super::graph::{Links, ListedLinks, Routes, check_size};
+use crate::number::number;
 use crate::{Graph, LinkKind, Topology, TopologyError};
 
 /// The classes of links: of nodes, within groups, between groups.

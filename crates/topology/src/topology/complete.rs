@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::spec::number;
+use crate::number::number;
 use crate::{Shape, Topology, TopologyError};
 
 /// Every rank joined to every other (Bruck et al. 1997, section 1.2).

@@ -1,6 +1,6 @@
 //! Failed nodes and links of a lattice, and the nodes they cut off.
 
-use crate::graph::Links;
+use crate::topology::graph::Links;
 use crate::{MixedRadix, Rank, TopologyError};
 
 /// The most nodes and links that an error names.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::spec::number;
+use crate::number::number;
 use crate::{Graph, Topology, TopologyError};
 
 /// The most dimensions of a hypercube.

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::lattice::Lattice;
+use super::lattice::Lattice;
 use crate::{Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError};
 
 pub(crate) use known::Known;

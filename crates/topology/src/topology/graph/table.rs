@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use super::{Graph, Links, Routes};
 use crate::Topology;
-use crate::graph_file::fields;
+use crate::text::fields;
 
 /// The most nodes of a machine with a table of routes.
 const MOST_NODES: u32 = 1 << 12;

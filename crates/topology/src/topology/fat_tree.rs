@@ -9,9 +9,8 @@
 
 use std::sync::Arc;
 
-use crate::graph::{Links, ListedLinks, Routes, check_size};
-use crate::reading::fraction;
-use crate::spec::number;
+use super::graph::{Links, ListedLinks, Routes, check_size};
+use crate::number::{fraction, number};
 use crate::{Capacity, Graph, LinkKind, Topology, TopologyError};
 
 /// The class of the links between nodes and switches, and of those between switches.
