@@ -1,9 +1,9 @@
 //! Lower bounds on the counts of any schedule.
 
+use crate::certificate::Certificate;
 use crate::graph::Graph;
 use crate::lines::Grid;
 use crate::machine::{Group, Network};
-use crate::parse::Certificate;
 use crate::{Counts, Fault};
 
 /// The least counts of the schedules of a machine.

@@ -1,10 +1,10 @@
 //! The counts of a schedule.
 
 use crate::Fault;
+use crate::certificate::{Certificate, Slots};
 use crate::graph::Loads;
 use crate::lines::{Busiest, Grid, Lines, Segment};
 use crate::machine::Network;
-use crate::parse::{Certificate, Slots};
 use crate::radix::{Radix, limited};
 
 /// The most blocks moved by representatives, and links visited: some minutes each.

@@ -1,8 +1,8 @@
 //! Follows the blocks that representatives hold, step by step.
 
 use crate::Fault;
+use crate::certificate::{Certificate, LayoutRow, Slots, Step};
 use crate::fault::Found;
-use crate::parse::{Certificate, LayoutRow, Slots, Step};
 
 /// A block: its initial class and slot as one number, and its displacement so far.
 #[derive(Clone, Copy)]

@@ -2,10 +2,10 @@
 //! are right.
 //!
 //! This crate depends on the format below and on no other crate of ours. It is meant to be read in
-//! one sitting: [`check`] parses a certificate (`parse.rs`), moves the blocks of one rank of each
-//! class (`follow.rs`), counts links, ports and bytes (`count.rs`) on the machine (`machine.rs`) and
-//! its links (`lines.rs` for grids, `graph.rs` for listed links), and compares the counts with those
-//! listed and with lower bounds (`bounds.rs`).
+//! one sitting: [`check`] parses a certificate (`parse.rs`, `certificate.rs`), moves the blocks of one
+//! rank of each class (`follow.rs`), counts links, ports and bytes (`count.rs`) on the machine
+//! (`machine.rs`) and its links (`lines.rs` for grids, `graph.rs` for listed links), and compares the
+//! counts with those listed and with lower bounds (`bounds.rs`).
 //!
 //! # What is proved
 //! The certificate is the schedule: it lists every step of one rank of each class, its
@@ -124,6 +124,7 @@
 #![forbid(unsafe_code)]
 
 mod bounds;
+mod certificate;
 mod count;
 mod fault;
 mod follow;
