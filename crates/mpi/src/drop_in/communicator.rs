@@ -1,33 +1,33 @@
 //! The state of a communicator: its ranks, its decisions, and exchanges that follow them.
 
+mod made;
+
 use std::collections::BTreeMap;
-use std::ffi::c_int;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::symbols as mpi;
-use topocoll::{Collective, Grid};
+use topocoll::Collective;
 
 use super::blocks::Blocks;
 use super::course::{Calls, Course, Sample};
 use super::deciding::{Deciding, UNDECIDED, trace};
-use super::group::{self, Group, Name};
-use super::library::answer;
+use super::group::{Group, Name};
 use super::memory::Memory;
 use super::ours::{Ours, Subject};
-use super::place::{Known, Place, places};
-use super::process::{is_traced, settings, world};
+use super::place::Place;
+use super::process::is_traced;
 use super::report::{self, Called};
 use super::trial::Trial;
 use super::vector::{
     Exchange, Side, Sizes, Vector, exchange_vector, keeps_input, perform, rank_of,
 };
 use crate::engine::Channel;
-use crate::failed::{Failed, check, locked};
+use crate::failed::Failed;
 use crate::protocol::{Ask, DISAGREED};
 use crate::window::Window;
-use crate::words::{Agreed, rank_and_ranks};
+use crate::words::Agreed;
 
 /// The state of one communicator of the program.
 pub(crate) struct Communicator {
@@ -96,59 +96,6 @@ impl Drop for Communicator {
 }
 
 impl Communicator {
-    /// The state of a communicator, called by all its ranks; `None` if the library performs all its
-    /// calls.
-    pub(crate) fn of(comm: mpi::MPI_Comm) -> Result<Option<Arc<Mutex<Self>>>, Failed> {
-        // SAFETY: a communicator, because its attribute was readable.
-        let Some((rank, ranks @ 2..)) = (unsafe { rank_and_ranks(comm)? }) else {
-            return Ok(None);
-        };
-        // SAFETY: the same, and room for the longest answer.
-        let name = |text, length| unsafe { mpi::PMPI_Comm_get_name(comm, text, length) };
-        let label = answer(mpi::MPI_MAX_OBJECT_NAME, name)?;
-        let label = if label.is_empty() { "a communicator".to_owned() } else { label };
-        let grid = grid(comm)?;
-        let group = Group::new(comm, ranks, grid.as_ref())?;
-        let (name, found) = match group::agree(comm, rank, &group)? {
-            group::Agreed::State(state) => {
-                locked(&state).label = label;
-                return Ok(Some(state));
-            }
-            group::Agreed::New(name, found) => (name, found),
-        };
-        let mut made = Self {
-            channel: Channel::new(comm, rank, ranks)?,
-            rank,
-            ranks,
-            label,
-            group,
-            name,
-            places: Arc::default(),
-            decided: BTreeMap::new(),
-            memory: Memory::default(),
-            window: None,
-        };
-        made.places = match found {
-            Some(places) => places,
-            None => made.discover(grid)?,
-        };
-        Ok(Some(Arc::new(Mutex::new(made))))
-    }
-
-    /// The places, on the first rank.
-    fn discover(&self, grid: Option<Grid>) -> Result<Arc<Vec<Place>>, Failed> {
-        let nodes = self.gathered(self.node()?)?;
-        let world = self.gathered(world().0)?;
-        let mut found = Vec::new();
-        if self.rank == 0 {
-            let given = settings().machine.as_ref();
-            found = places(&Known { nodes: &nodes, grid, world: &world, given });
-        }
-        let found = Arc::new(found);
-        group::remember(&self.group, &found);
-        Ok(found)
-    }
-
     /// Its processes, its name, and whether it is unusable.
     pub(crate) fn identity(&self) -> (Group, Name, bool) {
         (self.group.clone(), self.name, self.channel.words.is_broken())
@@ -165,34 +112,6 @@ impl Communicator {
     /// The private communicator of our messages.
     pub(crate) fn comm(&self) -> mpi::MPI_Comm {
         self.channel.words.comm()
-    }
-
-    /// The lowest rank that shares memory with this one.
-    fn node(&self) -> Result<u32, Failed> {
-        let (own, mut lowest) = (self.rank as c_int, 0);
-        // SAFETY: all ranks call it; the communicator is freed before the end.
-        unsafe {
-            let mut node = mpi::RSMPI_COMM_NULL;
-            let (shared, info) = (mpi::RSMPI_COMM_TYPE_SHARED, mpi::RSMPI_INFO_NULL);
-            check(mpi::PMPI_Comm_split_type(self.comm(), shared, own, info, &raw mut node))?;
-            let (int, least) = (mpi::RSMPI_INT32_T, mpi::RSMPI_MIN);
-            let (from, to) = ((&raw const own).cast(), (&raw mut lowest).cast());
-            check(mpi::PMPI_Allreduce(from, to, 1, int, least, node))?;
-            check(mpi::PMPI_Comm_free(&raw mut node))?;
-        }
-        Ok(lowest as u32)
-    }
-
-    /// The values of all ranks, on the first.
-    fn gathered(&self, own: u32) -> Result<Vec<u32>, Failed> {
-        let mut all = vec![0u32; if self.rank == 0 { self.ranks as usize } else { 0 }];
-        // SAFETY: all ranks call it, and the first has room for all.
-        check(unsafe {
-            let (from, to) = ((&raw const own).cast(), all.as_mut_ptr().cast());
-            let word = mpi::RSMPI_UINT32_T;
-            mpi::PMPI_Gather(from, 1, word, to, 1, word, 0, self.comm())
-        })?;
-        Ok(all)
     }
 
     /// Exchanges blocks if the decision is ours. `taken` tells whether the library accepts the
@@ -517,24 +436,4 @@ fn schedule(
 ) -> Result<&mut Exchange, Failed> {
     let decided = decided.get_mut(&subject.number()).ok_or(UNDECIDED)?;
     decided.schedules.get_mut(turn.candidate.wrapping_sub(1)).ok_or(UNDECIDED)
-}
-
-/// The grid of a Cartesian communicator.
-fn grid(comm: mpi::MPI_Comm) -> Result<Option<Grid>, Failed> {
-    let (mut kind, mut count) = (0, 0);
-    // SAFETY: places for the answers, as many as dimensions.
-    unsafe {
-        check(mpi::PMPI_Topo_test(comm, &raw mut kind))?;
-        if kind != mpi::RSMPI_CART {
-            return Ok(None);
-        }
-        check(mpi::PMPI_Cartdim_get(comm, &raw mut count))?;
-        let [mut sides, mut wraps, mut own] = [(); 3].map(|()| vec![0; count as usize]);
-        let to = (sides.as_mut_ptr(), wraps.as_mut_ptr(), own.as_mut_ptr());
-        check(mpi::PMPI_Cart_get(comm, count, to.0, to.1, to.2))?;
-        let sides: Vec<u32> = sides.iter().map(|&side: &c_int| side as u32).collect();
-        let wraps: Vec<bool> = wraps.iter().map(|&wraps: &c_int| wraps != 0).collect();
-        // A grid of more dimensions than supported is ignored.
-        Ok(Grid::new(&sides, &wraps).ok())
-    }
 }
