@@ -1,0 +1,226 @@
+//! The notes beneath the table: why the best wins, its proof, the winners by block size, and what is left out.
+
+use topocoll::Choice;
+use topocoll::contention::Settings;
+use topocoll_report::names::Row;
+
+use super::super::reason;
+use super::Told;
+use crate::commands::sweep::{by_size, not_searched};
+use crate::commands::{command_line, of_operation, plural};
+use crate::render::{self, blocks, bytes, seconds};
+
+impl Told<'_> {
+    /// Why the best wins, the bounds, and the proof.
+    pub(super) fn notes(&self) -> String {
+        let mut out = match &self.report.simulated {
+            None if !self.is_tied() => {
+                reason(self.selection, |choice| choice.algorithm.clone()) + ".\n"
+            }
+            _ => String::new(),
+        };
+        if let Some(simulated) = self.report.simulated.as_ref().filter(|s| !s.order.is_empty()) {
+            out += &match simulated.order.first() {
+                Some(&first) if first != 0 => format!(
+                    "The steps model puts {} first.\n",
+                    self.named(&self.selection.choices[0])
+                ),
+                _ if simulated.order_differs => {
+                    "The steps model has the same first choice and another order after it.\n"
+                        .to_owned()
+                }
+                _ => "The steps model has the same order.\n".to_owned(),
+            };
+        }
+        out += &self.without_barriers();
+        let by = if self.report.simulated.is_some() { " of the steps model" } else { "" };
+        let bound = &self.selection.bound;
+        out += &format!(
+            "Lower bounds{by}: {}, {} step{}, volume {} and charged volume {} (in blocks).\n",
+            seconds(bound.seconds),
+            bound.steps,
+            plural(bound.steps as usize),
+            blocks(bound.blocks),
+            blocks(bound.link_blocks),
+        );
+        if let Some(whole) = &self.report.whole {
+            out += &whole.text(self.report.bound, None);
+        }
+        out += &self.proof();
+        if self.sizes.is_some() {
+            out += &format!(
+                "Each message counts with its own bytes; both ends know the sizes. A block is the mean size, rounded up: {}.\n",
+                bytes(self.exchange.problem().block_bytes)
+            );
+        }
+        out
+    }
+
+    /// What keeping in step would win, what a program without a schedule does, and what the simulations need.
+    fn without_barriers(&self) -> String {
+        let mut out = String::new();
+        if let Some(found) = self.selection.in_step() {
+            out += &format!(
+                "{} would win if a barrier cost less than {}.\n",
+                self.named(&self.selection.choices[found.choice]),
+                seconds(found.barrier)
+            );
+        }
+        if let Some(time) = self.selection.all_at_once {
+            out += &format!("All at once: {} by fluid with all ports.\n", seconds(time));
+        }
+        let several = self.rows.iter().filter_map(|row| {
+            let run = row.choice.free_running?;
+            let needs = run.virtual_channels > Settings::default().vcs;
+            needs.then(|| format!("{} for {}", run.virtual_channels, self.named(row.choice)))
+        });
+        let several: Vec<_> = several.collect();
+        if !several.is_empty() {
+            let some = several.join(", ");
+            out += &format!("Virtual channels of a link, as the routes require them: {some}.\n");
+        }
+        out
+    }
+
+    /// A line for each row that stands for other algorithms too.
+    pub(super) fn equal(&self) -> String {
+        let mut out = String::new();
+        for row in &self.rows {
+            let mut others: Vec<&Choice> = Vec::new();
+            for &other in row.others.iter().filter(|other| other.algorithm != row.choice.algorithm)
+            {
+                if others.iter().all(|known| known.algorithm != other.algorithm) {
+                    others.push(other);
+                }
+            }
+            let names: Vec<_> = others.into_iter().map(|other| self.named(other)).collect();
+            if let [first @ .., last] = &names[..] {
+                let names = match first {
+                    [] => last.clone(),
+                    first => format!("{} and {last}", first.join(", ")),
+                };
+                out += &format!("{} costs the same as {names}.\n", self.named(row.choice));
+            }
+        }
+        out
+    }
+
+    /// Whether another algorithm costs as much as the best. True if no algorithm applies.
+    pub(super) fn is_tied(&self) -> bool {
+        self.selection.best().is_none_or(|best| {
+            let row = Row::new(best, best.ranked_seconds());
+            (self.selection.choices.iter())
+                .filter(|other| other.algorithm != best.algorithm)
+                .any(|other| row.costs_as(other, other.ranked_seconds()))
+        })
+    }
+
+    /// The proof that the best choice delivers, or the command that proves it.
+    fn proof(&self) -> String {
+        let Some(best) = &self.report.recommended else { return String::new() };
+        match self.report.best_delivers {
+            Some(true) => {
+                "Proof: its schedule was replayed, and every block of every rank arrives.\n"
+                    .to_owned()
+            }
+            Some(false) => "Its schedule was replayed and does NOT deliver.\n".to_owned(),
+            None => {
+                let (name, setting) = (&*best.algorithm, &best.parameters);
+                let verify = command_line("verify", &self.args.common, Some(name), setting);
+                let ranks = self.args.ranks.as_ref();
+                let ranks = ranks.map_or(String::new(), |ranks| format!(" --ranks {ranks}"));
+                format!("Proof: {verify}{ranks}\n")
+            }
+        }
+    }
+
+    /// The winners by block size, and with `--all` where the settings of one algorithm cross.
+    pub(super) fn by_block_size(&self) -> String {
+        let mut out = String::new();
+        let crossovers = &self.selection.crossovers;
+        // One that is the fastest at all sizes is not named again.
+        if !crossovers.is_empty() && !self.selection.is_for_all_sizes() {
+            let parts = crossovers.iter().map(|crossover| {
+                let (name, parameters) = (&crossover.algorithm, &crossover.parameters);
+                let name = match self.args.all {
+                    true => render::named(name, parameters),
+                    false => render::named(name, &self.names.complete(name, parameters)),
+                };
+                let mark = if crossover.changes.is_empty() { "" } else { "*" };
+                (crossover.block_bytes, crossover.to_bytes, name + mark)
+            });
+            let by = match (&self.report.simulated, &self.selection.without_barriers) {
+                (Some(_), _) => " in the steps model",
+                (None, Some(_)) => " in step",
+                (None, None) => "",
+            };
+            let parts = by_size(1, &parts.collect::<Vec<_>>());
+            out += &format!("Fastest by block size{by}: {parts}.\n");
+            out += &self.changes();
+            let splits = |name: &&String| crossovers.iter().any(|one| one.algorithm == **name);
+            for name in self.selection.split.iter().filter(splits) {
+                out += &format!(
+                    "{name} splits blocks: its sizes there are exact to the bytes of a part.\n"
+                );
+            }
+        }
+        for extremes in self.selection.extremes.iter().filter(|_| self.args.all) {
+            out += &format!(
+                "{} and {} cross at a block of {}.\n",
+                self.named(&self.selection.choices[extremes.fewest_steps]),
+                self.named(&self.selection.choices[extremes.least_volume]),
+                bytes(extremes.block_bytes),
+            );
+        }
+        out
+    }
+
+    /// The sizes at which another choice is the best of what runs.
+    fn changes(&self) -> String {
+        let Some(found) = &self.selection.without_barriers else { return String::new() };
+        let changes = self.selection.crossovers.iter().flat_map(|one| &one.changes);
+        let changes: Vec<u64> = changes.copied().collect();
+        if changes.is_empty() {
+            return match found.up_to.filter(|_| self.args.all) {
+                Some(last) => format!("Sizes above {} were not simulated.\n", bytes(last)),
+                None => String::new(),
+            };
+        }
+        // Successive powers of 2 are a range.
+        let ranges = changes.chunk_by(|&size, &next| next == 2 * size).map(|range| match range {
+            [first, .., last] => format!("{} to {}", bytes(*first), bytes(*last)),
+            one => bytes(one[0]),
+        });
+        let ranges = ranges.collect::<Vec<_>>().join(", ");
+        let more = found.up_to.map_or("", |_| " (larger sizes were not simulated)");
+        format!("* Free-running, another choice is the best: {ranges}{more}.\n")
+    }
+
+    /// What the text leaves out, and the options that show it.
+    pub(super) fn left_out(&self) -> String {
+        let mut out = String::new();
+        for partly in &self.selection.partly_priced {
+            out += &format!(
+                "Of the {} settings of {}, {} were counted: those that trade steps for blocks best.\n",
+                partly.settings, partly.algorithm, partly.priced
+            );
+        }
+        out += &not_searched(&self.selection.unsearched);
+        if self.args.all && self.narrow() {
+            out += "Terms of each time: 100 columns have room for them, or --json.\n";
+        }
+        let mut parts = Vec::new();
+        if self.hidden > 0 {
+            parts.push(format!("--all shows {} choices", self.selection.choices.len()));
+        }
+        let refused = of_operation(self.exchange, &self.selection.rejected).count();
+        if !self.args.why && refused > 0 {
+            let plural = if refused == 1 { " does" } else { "s do" };
+            parts.push(format!("--why says why {refused} algorithm{plural} not apply"));
+        }
+        if !parts.is_empty() {
+            out += &format!("{}.\n", parts.join("; "));
+        }
+        out
+    }
+}
