@@ -67,12 +67,13 @@ const BLOCKS: [u64; 4] = [64, 1 << 10, 16 << 10, 1 << 20];
 const FREE_RUNNING: u32 = 64;
 
 /// Files of a setting; those of an algorithm have its name.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     ("coloured-rings inside", "coloured_rings/inside"),
     ("coloured-rings landing=windows", "coloured_rings/windows"),
     ("neighbour-rings hop", "neighbour_rings/leaders"),
     ("neighbour-rings parts=bytes", "neighbour_rings/cut"),
     ("product along", "product/along"),
+    ("product split", "product/split"),
     ("strided-rings last=all", "strided_rings/last"),
     ("strided-rings share=parts", "strided_rings/parts"),
 ];

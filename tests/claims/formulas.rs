@@ -745,6 +745,19 @@ fn product_costs_the_exchanges_along_all_dimensions() {
     }
 }
 
+/// Rings of 2 to 16, and lines and rings of 2 to 16 ranks after the even hops.
+#[test]
+fn product_splits_sides_with_lines_of_all_lengths() {
+    let rings = (2..=16u32).map(|side| (format!("torus:{}x4", 2 * side), "rings"));
+    let after = (2..=16u32).flat_map(|side| ["", "~"].map(|end| format!("grid:8~x8~x{side}{end}")));
+    let cases: Vec<_> = rings.chain(after.map(|text| (text, "two"))).collect();
+    cases.into_par_iter().for_each(|(text, word)| {
+        let setting = Parameters::from([("split".to_owned(), word.into())]);
+        let counts = check(&text, "product", &setting, Method::Replay).expect(&text);
+        assert_eq!((counts.link_conflicts, counts.bytes), (0, counts.link_bytes), "{text}");
+    });
+}
+
 /// The same exchange along all sides, if one is named, with its parameters.
 #[test]
 fn product_takes_the_exchange_that_is_named() {

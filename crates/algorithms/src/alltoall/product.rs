@@ -13,11 +13,15 @@
 //! exchange of the least V, and of these one with the fewest steps: on rings of 3 to 8 ranks 2, 3, 4,
 //! 5, 6 and 8 steps of single blocks, on the torus of 4x4 15.
 //!
+//! With `split` the even hops along some sides and the odd ones are in different factors, which are no
+//! lines then: see `product/split.rs`.
+//!
 //! # The layout
 //! A slot has a digit for each factor, a slot of the exchange there: before that exchange one that
 //! holds a block at its beginning, and afterwards one that holds a block at its end.
 
 mod along;
+mod split;
 
 use std::ops::Range;
 
@@ -55,7 +59,7 @@ static INFO: Info = Info::new(
     "own construction of exchanges along one dimension",
 )
 .taking(&[ALONG])
-.with_internal(&[TOGETHER]);
+.with_internal(&[TOGETHER, split::SPLIT]);
 
 pub(crate) struct ProductExchange;
 
@@ -303,7 +307,7 @@ impl Product {
             let solution = match values.solve_named(ALONG.name, &on_line)? {
                 Some(solution) if fits(&solution) => solution,
                 Some(_) => return Err(refused("an exchange of whole blocks")),
-                None => along::least_volume(&on_line, &line)
+                None => along::least_volume(&on_line, &line, false)
                     .ok_or_else(|| refused("an exchange along each factor without contention"))?,
             };
             claims = one_after_other(claims, solution.claims);
@@ -313,7 +317,7 @@ impl Product {
         }
         let rule = Product::new(grid, factors)
             .ok_or_else(|| refused("exchanges of at most 2^40 slots and 2^32 - 1 steps in all"))?;
-        let solution = Solution::new(request, values, rule, claims);
+        let solution = Solution::new(request, values, rule, claims).without(split::SPLIT.name);
         Ok(match together {
             Some(together) => solution.with(TOGETHER.name, together),
             None => solution,
@@ -331,7 +335,12 @@ impl Algorithm for ProductExchange {
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let grid = request.grid("a torus or mesh of two sides")?;
         let sides = grid.sides();
-        check_sides(grid, "sides of at most 16", |u| sides[u] > LONGEST)?;
+        let whole = check_sides(grid, "sides of at most 16", |u| sides[u] > LONGEST);
+        let word = |word: &str| Parameters::from([(split::SPLIT.name.to_owned(), word.into())]);
+        let split: Vec<_> = split::candidates(request, grid).into_iter().map(word).collect();
+        if whole.is_err() {
+            return if split.is_empty() { whole.map(|()| split) } else { Ok(split) };
+        }
         let mut settings = vec![Parameters::new()];
         settings.extend(along::candidates(request, grid, 1));
         let joined = factors(grid, LONGEST).len();
@@ -342,12 +351,24 @@ impl Algorithm for ProductExchange {
                 .extend(named.into_iter().map(|own| own.into_iter().chain(most.clone()).collect()));
             settings.push(most);
         }
+        settings.extend(split);
         Ok(settings)
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let grid = request.grid("a torus or mesh of two sides")?;
-        let solution = Product::solved(request, values, grid)?;
+        let solution = match values.word(split::SPLIT.name) {
+            "none" => Product::solved(request, values, grid)?,
+            word => {
+                if let Some(other) = [ALONG, TOGETHER].iter().find(|one| values.is_given(one.name))
+                {
+                    return Err(
+                        values.refused(other.name, format!("for a product with split={word}"))
+                    );
+                }
+                split::solve(request, values, grid)?
+            }
+        };
         let Some((name, own)) = values.algorithm(ALONG.name) else { return Ok(solution) };
         Ok(own.into_iter().fold(solution.with(ALONG.name, &*name), |solution, (key, value)| {
             solution.with(&format!("{}.{key}", ALONG.name), value)

@@ -38,7 +38,7 @@ const TORI: [(u32, u32, &str); 2] =
     [(10, 10, include_str!("tabled/torus_10.txt")), (12, 6, include_str!("tabled/torus_12.txt"))];
 
 /// The words of the lines of a table.
-fn lines(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     lines.map(str::split_whitespace)
 }

@@ -32,8 +32,12 @@ fn cost(claims: &Claims) -> Option<(u128, u64, u128)> {
 }
 
 /// Of the standard exchanges of whole blocks along a line without contention one of the least volume, and of
-/// these one with the fewest steps.
-pub(super) fn least_volume(line: &Request<'_>, grid: &Grid) -> Option<Solution> {
+/// these one with the fewest steps; if `single`, with messages of one block.
+pub(super) fn least_volume(line: &Request<'_>, grid: &Grid, single: bool) -> Option<Solution> {
+    let fits = |solution: &Solution| {
+        let Claims { steps, bytes, .. } = solution.claims;
+        fits(solution) && (!single || bytes == line.bytes(steps))
+    };
     let search = || {
         let bound = line.bytes(least_blocks(grid, line.problem.ports));
         let mut best: Option<((u128, u64, u128), Solution)> = None;
@@ -53,7 +57,7 @@ pub(super) fn least_volume(line: &Request<'_>, grid: &Grid) -> Option<Solution> 
         }
         best.map(|(_, solution)| solution)
     };
-    Option::clone(&line.kept(format!("product {:?}", line.problem), search))
+    Option::clone(&line.kept(format!("product {single} {:?}", line.problem), search))
 }
 
 /// A bound on the blocks of an exchange along a line: those that a rank sends, and those that cross
@@ -182,7 +186,7 @@ pub(super) fn candidates(request: &Request<'_>, grid: &Grid, together: u32) -> V
             found.extend(Found::new(solutions, &lines).map(|found| (found, named)));
         }
     }
-    let of_line = |(on, (line, _)): (&Request<'_>, &(Grid, _))| least_volume(on, line);
+    let of_line = |(on, (line, _)): (&Request<'_>, &(Grid, _))| least_volume(on, line, false);
     let default = Found::new(requests.iter().zip(&lines).map(of_line).collect(), &lines);
     let is_left = |place: usize| {
         let own = &found[place].0;
