@@ -68,14 +68,14 @@ struct Image {
     links: Vec<u32>,
 }
 
-/// Translations, and the ranks on each node.
-type Key = (Vec<Translation>, u32);
+/// What was found out, by translations and the ranks on each node.
+type Known<K, V> = Mutex<HashMap<(K, u32), V>>;
 
 /// What was found out about renamings.
 #[derive(Debug, Default)]
 pub(crate) struct Symmetries {
-    images: Mutex<HashMap<(Translation, u32), Option<Arc<Image>>>>,
-    orbits: Mutex<HashMap<Key, Arc<Orbits>>>,
+    images: Known<Translation, Option<Arc<Image>>>,
+    orbits: Known<Vec<Translation>, Arc<Orbits>>,
 }
 
 impl Graph {
