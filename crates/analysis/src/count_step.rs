@@ -1,5 +1,6 @@
 //! Counts one step over all ranks: every link, one rank of each class that is not idle.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -24,6 +25,9 @@ const CHUNK: [u32; 2] = [48, 512];
 
 /// Segments visited in a batch of steps: part of a second.
 const BATCH_WORK: u128 = 1 << 22;
+
+/// The counts of steps kept for steps like them.
+const KEPT: usize = 64;
 
 pub(crate) struct Counter<'a> {
     pub(crate) visitor: Visitor<'a>,
@@ -212,7 +216,26 @@ impl<'a> Counter<'a> {
             }
             _ => ports * segments,
         };
-        u128::from(self.steps()) * u128::from(classes.count()) * per_rank
+        u128::from(self.steps_counted()) * u128::from(classes.count()) * per_rank
+    }
+
+    /// The steps of which none is like another.
+    fn steps_counted(&self) -> u32 {
+        /// The most steps that are compared.
+        const COMPARED: u32 = 1 << 20;
+        let rule = self.visitor.source.schedule().map(|schedule| schedule.rule());
+        match (rule, self.steps()) {
+            (Some(rule), steps @ 1..=COMPARED) if rule.alike(0).is_some() => {
+                let numbers: HashSet<_> = (0..steps).map(|step| rule.alike(step)).collect();
+                numbers.len() as u32
+            }
+            (_, steps) => steps,
+        }
+    }
+
+    /// What a step has in common with those like it.
+    fn alike(&self, step: u32) -> Option<u64> {
+        self.visitor.source.schedule()?.rule().alike(step)
     }
 
     /// Counts all steps of equal blocks, calls `each` with every one, in order, and adds them up.
@@ -224,19 +247,38 @@ impl<'a> Counter<'a> {
         let size = (BATCH_WORK / per_step.max(1)).max(threads).min(most.into()) as u32;
         let mut sums = Sums::default();
         let mut scratches: Vec<Scratch> = (0..threads).map(|_| self.scratch()).collect();
+        // The steps counted last, with what they have in common with others.
+        let mut known: Vec<(Option<u64>, StepCount)> = Vec::new();
         for batch in (0..steps).step_by(size as usize) {
             let batch = batch..steps.min(batch.saturating_add(size));
-            let part = batch.len().div_ceil(scratches.len());
-            let of_thread = |(i, scratch): (usize, &mut Scratch)| -> Vec<StepCount> {
-                let steps = batch.clone().skip(i * part).take(part);
-                steps.map(|step| self.step(step, scratch, Weights::Equal)).collect()
+            let mut new: Vec<(Option<u64>, u32)> = Vec::new();
+            let places = batch.clone().map(|step| {
+                let alike = self.alike(step);
+                let alike_one = known.iter().map(|(other, _)| other);
+                let mut all = alike_one.chain(new.iter().map(|(other, _)| other));
+                let place = alike.and_then(|_| all.position(|other| *other == alike));
+                place.unwrap_or_else(|| {
+                    new.push((alike, step));
+                    known.len() + new.len() - 1
+                })
+            });
+            let places: Vec<usize> = places.collect();
+            let part = new.len().div_ceil(scratches.len()).max(1);
+            let of_thread = |(scratch, part): (&mut Scratch, &[(Option<u64>, u32)])| -> Vec<_> {
+                let count = |&(alike, step)| (alike, self.step(step, scratch, Weights::Equal));
+                part.iter().map(count).collect()
             };
-            let counted: Vec<_> =
-                parallel::each(&mut scratches).enumerate().map(of_thread).collect();
-            for (step, one) in batch.zip(counted.iter().flatten()) {
+            let parts = scratches.iter_mut().zip(new.chunks(part));
+            let counted: Vec<Vec<_>> =
+                parallel::each(parts.collect::<Vec<_>>()).map(of_thread).collect();
+            known.extend(counted.into_iter().flatten());
+            for (step, place) in batch.zip(places) {
+                let (_, one) = &known[place];
                 each(step, one);
                 sums.add(one);
             }
+            let kept = if self.alike(0).is_some() { KEPT } else { 0 };
+            known.drain(..known.len().saturating_sub(kept));
         }
         sums
     }

@@ -89,6 +89,14 @@ pub trait Rule: Send + Sync {
         false
     }
 
+    /// A number that `step` has in common with other steps in which the same pairs of nodes exchange equally
+    /// many messages, of equal bytes and equally contiguous, over the machine's own routes, and in which the
+    /// messages of a rank within its node and to others are distributed alike over the ranks of each node.
+    /// Readers count one of these steps. The default is none for any step.
+    fn alike(&self, _step: u32) -> Option<u64> {
+        None
+    }
+
     /// The byte offsets at which blocks are ever split, ascending; empty if all blocks move whole.
     fn cuts(&self) -> &[u64] {
         &[]

@@ -69,6 +69,20 @@ impl Phase {
     }
 }
 
+impl Phase {
+    /// The round of a step and the step's number in it, or its number after all rounds.
+    fn round_of(&self, step: u32, ports: u32) -> Result<(u32, u32), u32> {
+        let in_phase = step - self.first_step;
+        match u64::from(in_phase).checked_sub(self.steps_of_rounds(ports)) {
+            Some(after) => Err(after as u32),
+            None => Ok(match in_phase.checked_sub(self.first_round) {
+                None => (0, in_phase),
+                Some(after) => (1 + after / self.round, after % self.round),
+            }),
+        }
+    }
+}
+
 /// A node's part in a factor.
 enum NodeRole {
     Inside,
@@ -271,14 +285,9 @@ impl Rule for Clustered {
         if a >= phase.active {
             return;
         }
-        let in_phase = step - phase.first_step;
-        if u64::from(in_phase) >= phase.steps_of_rounds(self.ports) {
-            let j = u64::from(in_phase) - phase.steps_of_rounds(self.ports);
-            return self.inside(rank, j as u32, self.ports, out);
-        }
-        let (round, j) = match in_phase.checked_sub(phase.first_round) {
-            None => (0, in_phase),
-            Some(after) => (1 + after / phase.round, after % phase.round),
+        let (round, j) = match phase.round_of(step, self.ports) {
+            Ok(round) => round,
+            Err(j) => return self.inside(rank, j, self.ports, out),
         };
         let first = phase.factors.start + round * self.ports;
         for factor in first..first.saturating_add(self.ports).min(phase.factors.end) {
@@ -300,6 +309,29 @@ impl Rule for Clustered {
                 }
             }
         }
+    }
+
+    /// In a round of equal nodes, steps differ in which ranks of a node take part, and whether some of them
+    /// are the same.
+    fn alike(&self, step: u32) -> Option<u64> {
+        let [phase] = &self.phases[..] else { return None };
+        let Ok((round, j)) = phase.round_of(step, self.ports) else {
+            return Some(1 << 40 | u64::from(step));
+        };
+        let size = self.clusters().largest();
+        let (u, v) = (j / size, j % size);
+        let inside = match size - 1 {
+            0 => 0,
+            others if self.early => u64::from(j < others),
+            others if j < size * others => {
+                let (from, to) = (j / others, j % others);
+                let to = to + u32::from(to >= from);
+                let same = [from == u, from == v, to == u, to == v].into_iter();
+                same.fold(1, |bits, same| 2 * bits + u64::from(same))
+            }
+            _ => 0,
+        };
+        Some(u64::from(round) << 6 | inside << 1 | u64::from(u == v))
     }
 
     fn slots(&self) -> u64 {

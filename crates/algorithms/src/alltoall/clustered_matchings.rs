@@ -230,6 +230,20 @@ impl Rule for Matchings {
         }
     }
 
+    /// In a round of equal nodes all steps have as many messages between the same nodes, each of other ranks.
+    fn alike(&self, step: u32) -> Option<u64> {
+        let ([phase], clusters) = (&self.phases[..], self.nodes.clusters()) else { return None };
+        let size = clusters.largest();
+        let first = step * self.ports;
+        let last = first.saturating_add(self.ports).min(self.matchings) - 1;
+        let round = |matching: u32| (matching - phase.first) / phase.round;
+        let whole = clusters.nodes() > 1 && round(first) == round(last) && self.ports <= size;
+        Some(match whole && first + 1 >= self.cycle(size) {
+            true => u64::from(round(first)) << 32 | u64::from(last - first),
+            false => 1 << 63 | u64::from(step),
+        })
+    }
+
     /// A rank takes part in two of s matchings.
     fn each_step(&self, rank: Rank, each: &mut dyn FnMut(u32, &Step) -> ControlFlow<()>) {
         let position = self.nodes.position(self.nodes.clusters().node_of(rank));
