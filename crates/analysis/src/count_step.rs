@@ -216,21 +216,33 @@ impl<'a> Counter<'a> {
             }
             _ => ports * segments,
         };
-        u128::from(self.steps_counted()) * u128::from(classes.count()) * per_rank
+        if let Some(ranks) = self.ranks_counted() {
+            let nodes = u128::from(machine.topology.nodes());
+            return ranks
+                .iter()
+                .map(|ranks| ranks + nodes * u128::from(node_ports) * segments)
+                .sum();
+        }
+        u128::from(self.steps()) * u128::from(classes.count()) * per_rank
     }
 
-    /// The steps of which none is like another.
-    fn steps_counted(&self) -> u32 {
+    /// The ranks that are visited in each of the steps of which none is like another, where some are.
+    fn ranks_counted(&self) -> Option<Vec<u128>> {
         /// The most steps that are compared.
         const COMPARED: u32 = 1 << 20;
-        let rule = self.visitor.source.schedule().map(|schedule| schedule.rule());
-        match (rule, self.steps()) {
-            (Some(rule), steps @ 1..=COMPARED) if rule.alike(0).is_some() => {
-                let numbers: HashSet<_> = (0..steps).map(|step| rule.alike(step)).collect();
-                numbers.len() as u32
-            }
-            (_, steps) => steps,
+        let rule = self.visitor.source.schedule()?.rule();
+        if self.steps() > COMPARED || self.steps() == 0 {
+            return None;
         }
+        rule.alike(0)?;
+        let mut seen = HashSet::new();
+        let new = (0..self.steps()).filter(|&step| seen.insert(rule.alike(step)));
+        let ranks = |step| {
+            let mut ranks = 0;
+            rule.active(step, &self.visitor.classes, &mut |_| ranks += 1);
+            ranks
+        };
+        Some(new.map(ranks).collect())
     }
 
     /// What a step has in common with those like it.

@@ -22,13 +22,13 @@
 //!   of the largest node's port, and max(size) - 1 intra-node.
 //! - With k ports a node takes part in k rounds at once, a graph of degree k.
 
-use topocoll_schedule::{Block, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Clusters, Rank, Route, Topology};
 
 use crate::alltoall::one_factor::Factors;
 use crate::factor::direct_exchange::Partners;
 use crate::factor::node_rounds::Rounds;
-use crate::layout::node_rows::Nodes;
+use crate::layout::node_rows::{Nodes, each_with};
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
 };
@@ -308,6 +308,23 @@ impl Rule for Clustered {
                     }
                 }
             }
+        }
+    }
+
+    /// In a round of equal nodes two ranks of each take part, and two of a node paired with itself.
+    fn active(&self, step: u32, classes: &RankClasses, each: &mut dyn FnMut(Rank)) {
+        let [phase] = &self.phases[..] else { return classes.representatives().for_each(each) };
+        let size = self.clusters().largest();
+        match phase.round_of(step, self.ports) {
+            Ok((_, j)) if !self.early || j + 1 >= size => {
+                let mut locals = vec![j / size, j % size];
+                if let Some(others) = Some(size - 1).filter(|others| j < size * others) {
+                    let (from, to) = (j / others, j % others);
+                    locals.extend([from, to + u32::from(to >= from)]);
+                }
+                each_with(self.clusters(), &mut locals, each);
+            }
+            _ => classes.representatives().for_each(each),
         }
     }
 

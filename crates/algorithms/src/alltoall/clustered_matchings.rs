@@ -29,12 +29,12 @@
 
 use std::ops::ControlFlow;
 
-use topocoll_schedule::{Block, Rule, Slot, Step};
+use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
 use topocoll_topology::{Rank, Route, Topology};
 
 use crate::factor::node_rounds::Rounds;
 use crate::layout::matching_layout::MatchingLayout;
-use crate::layout::node_rows::Nodes;
+use crate::layout::node_rows::{Nodes, each_with};
 use crate::{Algorithm, ByLinks, Claims, Info, NotApplicable, Request, Solution, StepsOf, Values};
 
 pub(crate) struct ClusteredMatchings;
@@ -228,6 +228,24 @@ impl Rule for Matchings {
         for number in first..first.saturating_add(self.ports).min(self.matchings) {
             self.matching(rank, number, out);
         }
+    }
+
+    /// A message of a node leaves one of its ranks and reaches another.
+    fn active(&self, step: u32, classes: &RankClasses, each: &mut dyn FnMut(Rank)) {
+        let ([phase], clusters) = (&self.phases[..], self.nodes.clusters()) else {
+            return classes.representatives().for_each(each);
+        };
+        let size = clusters.largest();
+        let first = step * self.ports;
+        let numbers = first..first.saturating_add(self.ports).min(self.matchings);
+        if first + 1 < self.cycle(size) || self.ports >= size {
+            return classes.representatives().for_each(each);
+        }
+        let ends = numbers.flat_map(|number| {
+            let j = (number - phase.first) % phase.round;
+            [j % size, size - 1 - (j % size + j / size) % size]
+        });
+        each_with(clusters, &mut ends.collect(), each);
     }
 
     /// In a round of equal nodes all steps have as many messages between the same nodes, each of other ranks.

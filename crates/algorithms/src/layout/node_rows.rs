@@ -85,6 +85,15 @@ impl Nodes {
     }
 }
 
+/// Calls `each` with the ranks of all nodes, which are equal, that have one of some local indices.
+pub(crate) fn each_with(clusters: &Clusters, locals: &mut Vec<u32>, each: &mut dyn FnMut(Rank)) {
+    locals.sort_unstable();
+    locals.dedup();
+    for node in 0..clusters.nodes() {
+        locals.iter().for_each(|local| each(Rank(clusters.first_rank(node).0 + local)));
+    }
+}
+
 /// All ranks in a row, node by node by falling size.
 pub(crate) struct Row {
     nodes: Nodes,
