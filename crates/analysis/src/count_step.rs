@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use topocoll_schedule::{RankClasses, Schedule, Transfer};
 use topocoll_topology::{
-    Coordinates, Grid, INTRA_NODE, Machine, Orbits, Ports, Rank, Shape, parallel,
+    Coordinates, Grid, INTRA_NODE, Machine, Orbits, Ports, Rank, Shape, gcd, parallel,
 };
 
 use crate::charges::Rates;
@@ -80,6 +80,12 @@ impl NodeClasses {
             Self::Orbits(orbits, _) => orbits.nodes.classes[class].1.into(),
         }
     }
+}
+
+/// A distance at which steps, counted around, are all visited, any few of them far apart.
+fn scatter(steps: u32) -> u32 {
+    let golden = (f64::from(steps) * 0.618) as u32;
+    (golden.max(1)..).find(|&apart| gcd(apart.into(), steps.into()) == 1).unwrap_or(1)
 }
 
 /// The memory of one thread.
@@ -250,8 +256,13 @@ impl<'a> Counter<'a> {
         self.visitor.source.schedule()?.rule().alike(step)
     }
 
-    /// Counts all steps of equal blocks, calls `each` with every one, in order, and adds them up.
-    pub(crate) fn each_step(&self, mut each: impl FnMut(u32, &StepCount)) -> Sums {
+    /// Counts all steps of equal blocks, in order or scattered, and adds them up. Calls `each` with every one
+    /// and the sums with it, until that returns false.
+    pub(crate) fn each_step(
+        &self,
+        scattered: bool,
+        mut each: impl FnMut(u32, &StepCount, &Sums) -> bool,
+    ) -> Sums {
         let steps = self.steps();
         let per_step = self.work() / u128::from(steps).max(1);
         let threads = parallel::threads() as u128;
@@ -259,10 +270,12 @@ impl<'a> Counter<'a> {
         let size = (BATCH_WORK / per_step.max(1)).max(threads).min(most.into()) as u32;
         let mut sums = Sums::default();
         let mut scratches: Vec<Scratch> = (0..threads).map(|_| self.scratch()).collect();
+        let apart = if scattered && self.alike(0).is_none() { scatter(steps) } else { 1 };
+        let numbered = |place: u32| (u64::from(place) * u64::from(apart) % u64::from(steps)) as u32;
         // The steps counted last, with what they have in common with others.
         let mut known: Vec<(Option<u64>, StepCount)> = Vec::new();
         for batch in (0..steps).step_by(size as usize) {
-            let batch = batch..steps.min(batch.saturating_add(size));
+            let batch = (batch..steps.min(batch.saturating_add(size))).map(numbered);
             let mut new: Vec<(Option<u64>, u32)> = Vec::new();
             let places = batch.clone().map(|step| {
                 let alike = self.alike(step);
@@ -286,8 +299,10 @@ impl<'a> Counter<'a> {
             known.extend(counted.into_iter().flatten());
             for (step, place) in batch.zip(places) {
                 let (_, one) = &known[place];
-                each(step, one);
                 sums.add(one);
+                if !each(step, one, &sums) {
+                    return sums;
+                }
             }
             let kept = if self.alike(0).is_some() { KEPT } else { 0 };
             known.drain(..known.len().saturating_sub(kept));

@@ -94,7 +94,7 @@ pub fn count_steps(
     machine: &Machine,
     demand: Option<&Demand>,
     memory: u128,
-    each: impl FnMut(u32, &StepCount),
+    mut each: impl FnMut(u32, &StepCount),
 ) -> Result<Counts, AnalysisError> {
     if let Some(demand) = demand {
         return all_to_all_v::count(schedule, machine, demand, memory, each);
@@ -102,7 +102,33 @@ pub fn count_steps(
     read(schedule, machine, |counter, schedule| {
         counter.fits(memory)?;
         let timing = &counter.visitor.machine.timing;
-        Ok(counter.each_step(each).close(schedule, timing))
+        let sums = counter.each_step(false, |step, count, _| {
+            each(step, count);
+            true
+        });
+        Ok(sums.close(schedule, timing))
+    })?
+}
+
+/// Counts as [`count`] does some steps of a schedule of equal blocks, far apart from each other: until `go_on`,
+/// which gets what was counted every 64 steps, returns false. Returns also the number of those steps.
+///
+/// # Errors
+/// As [`count`].
+pub fn count_while(
+    schedule: &Schedule,
+    machine: &Machine,
+    memory: u128,
+    mut go_on: impl FnMut(u32, &Counts) -> bool,
+) -> Result<(u32, Counts), AnalysisError> {
+    read(schedule, machine, |counter, schedule| {
+        counter.fits(memory)?;
+        let (timing, mut steps) = (&counter.visitor.machine.timing, 0u32);
+        let sums = counter.each_step(true, |_, _, sums| {
+            steps += 1;
+            !steps.is_multiple_of(64) || go_on(steps, &sums.close(schedule, timing))
+        });
+        Ok((steps, sums.close(schedule, timing)))
     })?
 }
 
@@ -117,5 +143,5 @@ pub fn steps_model(
 ) -> Result<Counts, AnalysisError> {
     let counter = Counter::of_traffic(traffic, machine);
     check_memory("link counters", by_all_threads(counter.memory()), memory)?;
-    Ok(counter.each_step(|_, _| {}).charge(machine.ranks(), &machine.timing))
+    Ok(counter.each_step(false, |_, _, _| true).charge(machine.ranks(), &machine.timing))
 }

@@ -171,14 +171,14 @@ impl Sums {
     }
 
     /// The counts of a schedule's steps, and their seconds.
-    pub(crate) fn close(self, schedule: &Schedule, timing: &Timing) -> Counts {
+    pub(crate) fn close(&self, schedule: &Schedule, timing: &Timing) -> Counts {
         let block_bytes = schedule.problem.block_bytes;
         Counts { block_bytes, ..self.charge(schedule.participants(), timing) }
     }
 
     /// The counts, and their seconds with barriers of `ranks` ranks.
-    pub(crate) fn charge(self, ranks: u32, timing: &Timing) -> Counts {
-        let Self { counts, charged } = self;
+    pub(crate) fn charge(&self, ranks: u32, timing: &Timing) -> Counts {
+        let Self { counts, charged } = *self;
         let packed = if timing.gather { 0 } else { counts.packed_bytes };
         let rearranged = counts.rearranged_bytes + packed;
         let barriers = counts.steps.saturating_sub(1);

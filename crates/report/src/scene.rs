@@ -134,7 +134,7 @@ fn period(grid: &Grid, classes: &RankClasses) -> Option<Vec<u32>> {
     (0..grid.sides().len()).map(side).collect()
 }
 
-/// A machine of the same kind that is small enough to draw. `None` for graphs.
+/// A machine of the same kind that is small enough to draw. `None` for graphs of no family.
 fn smaller(machine: &Machine) -> Option<Machine> {
     let topology = smaller_topology(&*machine.topology)?;
     let mut smaller = machine.clone();
@@ -159,7 +159,7 @@ fn smaller_topology(topology: &dyn Topology) -> Option<Arc<dyn Topology>> {
             let sides: Vec<u32> = grid.sides().iter().map(|&side| reduced(side, longest)).collect();
             Arc::new(Grid::new(&sides, grid.wrap()).expect(small).with_ties(grid.ties()))
         }
-        Shape::Graph(_) => return None,
+        Shape::Graph(_) => return smaller_of_family(&topology.short_form()),
         Shape::Clustered(clusters) => {
             let network: Arc<dyn Topology> = match clusters.network().shape() {
                 Shape::Complete => {
@@ -173,6 +173,33 @@ fn smaller_topology(topology: &dyn Topology) -> Option<Arc<dyn Topology>> {
             Arc::new(Clusters::on(network, &groups).expect(small))
         }
     })
+}
+
+/// A graph of a family with its largest numbers made smaller until it is small enough. `None` for other graphs,
+/// which have no numbers to make smaller.
+fn smaller_of_family(form: &str) -> Option<Arc<dyn Topology>> {
+    let (family, _) = form.split_once(':')?;
+    let families = ["fat-tree", "dragonfly", "hyperx"];
+    let apart = |c: char| !c.is_ascii_digit();
+    let mut form = families.contains(&family).then(|| form.to_owned())?;
+    loop {
+        let topology = topocoll::machine(&form).ok()?.topology;
+        if is_small(&*topology) {
+            return Some(topology);
+        }
+        let numbers = &form[family.len() + 1..];
+        let value = |text: &&str| text.parse::<u32>().ok();
+        let largest = numbers.split(apart).filter_map(|text| value(&text)).max()?;
+        let smaller = largest.checked_sub(1)?;
+        let places = numbers.split_inclusive(apart).map(|part| {
+            let digits = part.trim_end_matches(apart);
+            match value(&digits) == Some(largest) {
+                true => part.replace(digits, &smaller.to_string()),
+                false => part.to_owned(),
+            }
+        });
+        form = format!("{family}:{}", places.collect::<String>());
+    }
 }
 
 #[cfg(test)]
@@ -202,6 +229,8 @@ mod tests {
         assert_eq!(shown("cluster:100*32").2, "cluster:8*8");
         let smaller = |name| smaller_topology(&*machine(name).unwrap().topology).unwrap();
         assert_eq!(smaller("torus:64x64*4").short_form(), "torus:16x16*4");
+        assert_eq!(smaller("fat-tree:16,2").short_form(), "fat-tree:11,2");
+        assert_eq!(smaller("dragonfly:4,8,4*2").short_form(), "dragonfly:3,3,3*2");
         for name in ["cluster:20x48", "dragonfly:2,4,2", "torus:4x4*4", "fat-tree:4,3"] {
             assert!(is_small(&*machine(name).unwrap().topology), "{name}");
         }

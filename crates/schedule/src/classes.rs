@@ -1,4 +1,4 @@
-use topocoll_topology::{Coordinates, Grid, MixedRadix, Rank, Ties};
+use topocoll_topology::{Coordinates, Grid, MixedRadix, Rank, Ties, gcd};
 
 /// Classes of equivalent ranks: the translations that map a rule's communication onto itself.
 ///
@@ -122,7 +122,8 @@ impl RankClasses {
         let sides = radix.sides();
         let mut periods = Coordinates::from_slice(sides);
         // A shift of the nodes by whole lines along the slowest side.
-        let whole_lines = |period: u32, stride: u32| period / gcd(period, stride);
+        let whole_lines =
+            |period: u32, stride: u32| period / gcd(period.into(), stride.into()) as u32;
         match *self.radix.sides() {
             _ if self.radix == *radix => {
                 for u in (0..sides.len()).filter(|&u| wrap[u]) {
@@ -153,10 +154,6 @@ impl RankClasses {
         }
         self
     }
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

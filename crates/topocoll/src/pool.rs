@@ -58,6 +58,9 @@ pub(crate) struct Found {
     schedule: Option<Schedule>,
 }
 
+/// Segments that are counted to the end, part of a second, even if a schedule turns out to be slower.
+const MUCH_WORK: u128 = 1 << 23;
+
 /// A fastest candidate over block sizes.
 pub(crate) struct Winner {
     pub(crate) sizes: Lowest,
@@ -174,38 +177,49 @@ impl<'x> Pool<'x> {
     }
 
     /// Counts candidates whose floor is below the least exact time at some block size, within a part of
-    /// the budget, the lowest share first. Returns whether it was enough.
+    /// the budget, the lowest share first, and as far as it may still be below. Returns whether it was enough.
     fn decide(&mut self) -> bool {
         let mut announced = false;
         loop {
             let (lines, _) = self.lines();
             let lowest = envelope(&lines);
             let sizes = bends(&lowest);
-            let floors = (self.candidates.iter().enumerate())
-                .filter(|(_, candidate)| candidate.price.priced == Priced::AtLeast);
-            let mut open: Vec<(f64, usize)> = floors
+            let reference = self.reference();
+            let promise = |price: &Price| match price.priced {
+                Priced::AtLeast => promise(price.line(reference), &lines, &lowest, &sizes),
+                _ => None,
+            };
+            let mut open: Vec<(f64, usize)> = (self.candidates.iter().enumerate())
                 .filter_map(|(place, candidate)| {
-                    let floor = candidate.price.line(self.reference());
-                    Some((promise(floor, &lines, &lowest, &sizes)?, place))
+                    let price = &candidate.price;
+                    Some((promise(price)?, place))
                 })
                 .collect();
             open.sort_by(|a, b| a.0.total_cmp(&b.0));
             let machine = self.exchange().machine();
             let work_of = |place: usize| {
-                let schedule = self.candidates[place].schedule.get();
-                schedule.map_or(u128::MAX, |schedule| counting_work(schedule, machine, None))
+                let Candidate { schedule, partly, work, .. } = &self.candidates[place];
+                let schedule = schedule.get().filter(|_| !partly)?;
+                Some(*work.get_or_init(|| counting_work(schedule, machine, None)))
             };
-            let next = open.iter().map(|&(_, place)| (place, work_of(place)));
-            let Some((place, work)) = next.into_iter().find(|(_, work)| *work <= self.left) else {
+            let works = open.iter().filter_map(|&(_, place)| Some((place, work_of(place)?)));
+            let works: Vec<(usize, u128)> = works.collect();
+            let Some(&(place, work)) = works.iter().find(|(_, work)| *work <= self.left) else {
                 return open.is_empty();
             };
             if !std::mem::replace(&mut announced, true) {
-                self.announce(open.iter().map(|&(_, place)| work_of(place)), self.left);
+                self.announce(works.iter().map(|(_, work)| *work), self.left);
             }
-            self.left -= work;
-            let schedule = self.candidates[place].schedule.get().expect("bug: no schedule").clone();
-            match self.counted(&schedule, work, None) {
-                Some(exact) => self.candidates[place].price = exact,
+            let Candidate { schedule, price: floor, .. } = &self.candidates[place];
+            let (schedule, floor) = (schedule.get().expect("bug: no schedule").clone(), *floor);
+            let go_on = |_: f64, price: &Price| promise(price).is_some();
+            let (price, done) = self.counted(&schedule, &floor, work, None, &go_on);
+            self.left -= done;
+            match price {
+                Some(price) => {
+                    let candidate = &mut self.candidates[place];
+                    (candidate.price, candidate.partly) = (price, price.priced == Priced::AtLeast);
+                }
                 None => self.left = 0,
             }
         }
@@ -310,32 +324,48 @@ impl<'x> Pool<'x> {
         let open = open.into_iter().filter_map(|(_, i)| {
             let schedule = schedule(&all[i])?;
             let work = counting_work(&schedule, machine, None);
-            (work <= most).then_some((i, schedule, work))
+            Some((i, schedule, work))
         });
-        let open: Vec<_> = open.collect();
+        // Those last that are counted in part at most.
+        let mut open: Vec<_> = open.collect();
+        open.sort_by_key(|&(.., work)| work > most);
         if !open.is_empty() {
             self.announce(open.iter().map(|(.., work)| *work), most);
         }
         let mut left = most;
         for (i, schedule, work) in open {
-            if all[i].price.time.total() >= best || work > left {
+            let floor = all[i].price;
+            if floor.time.total() >= best || left == 0 {
                 continue;
             }
-            left -= work;
-            let exact = match all[i].candidate.filter(|_| all[i].schedule.is_none()) {
-                Some(place) => {
-                    if self.candidates[place].counted.is_none() {
-                        self.candidates[place].counted = self.counted(&schedule, work, None);
-                    }
-                    let counted = self.candidates[place].counted;
-                    counted.map(|price| price.scaled(self.reference(), bytes))
+            let place = all[i].candidate.filter(|_| all[i].schedule.is_none());
+            let known = place.and_then(|place| self.candidates[place].counted);
+            let reference = self.reference();
+            let (price, done) = match known {
+                Some(_) => (known, 0),
+                None => {
+                    let by = if place.is_some() { None } else { Some(pricing) };
+                    let at = if place.is_some() { reference } else { bytes };
+                    // If it takes longer than the best, this share of it is enough to see that.
+                    let go_on = |counted: f64, price: &Price| {
+                        let share = best / price.scaled(at, bytes).time.total();
+                        share > 1.0
+                            && (work <= left || work as f64 * counted * share <= left as f64)
+                    };
+                    self.counted(&schedule, &floor.scaled(bytes, at), work, by, &go_on)
                 }
-                None => self.counted(&schedule, work, Some(pricing)),
             };
-            if let Some(exact) = exact {
-                best = best.min(exact.time.total());
-                all[i].price = exact;
+            left = left.saturating_sub(done);
+            let Some(mut price) = price else { continue };
+            if let Some(place) = place {
+                self.candidates[place].counted =
+                    Some(price).filter(|of| of.priced == Priced::Exactly);
+                price = price.scaled(reference, bytes);
             }
+            if price.priced == Priced::Exactly {
+                best = best.min(price.time.total());
+            }
+            all[i].price = price;
         }
     }
 
@@ -382,17 +412,31 @@ impl<'x> Pool<'x> {
         (self.exchange().limits().progress.starting)(clipped(self.done.saturating_add(sum)));
     }
 
-    /// The price of a schedule at the reference size, or by another pricing, counted step by step.
+    /// The price of a schedule at the reference size, or by another pricing, counted step by step, and the
+    /// segments visited. If it is much work, only as long as `go_on` of the share that was counted and the
+    /// floor by then.
     fn counted(
         &mut self,
         schedule: &Schedule,
+        floor: &Price,
         work: u128,
         by: Option<&Pricing<'_>>,
-    ) -> Option<Price> {
-        self.done += work;
-        let per_step = clipped(work / u128::from(schedule.rule().steps()).max(1));
+        go_on: &dyn Fn(f64, &Price) -> bool,
+    ) -> (Option<Price>, u128) {
+        let all = schedule.rule().steps();
+        let per_step = work / u128::from(all).max(1);
         let progress = &self.exchange().limits().progress;
-        by.unwrap_or(&self.pricing).counted(schedule, || (progress.done)(per_step))
+        let mut steps = 0;
+        let pricing = by.unwrap_or(&self.pricing);
+        let price = pricing.counted(schedule, floor, |counted, price| {
+            (progress.done)(clipped(per_step * u128::from(counted - steps)));
+            steps = counted;
+            work < MUCH_WORK || go_on(f64::from(steps) / f64::from(all), price)
+        });
+        let whole = price.is_none_or(|price| price.priced == Priced::Exactly);
+        let done = if whole { work } else { per_step * u128::from(steps) };
+        self.done += done;
+        (price, done)
     }
 
     /// The fastest candidates over block sizes, without the sizes at which a floor is below. Those of

@@ -1,7 +1,7 @@
 //! The cost of a setting of an algorithm on a machine: counted, bounded from below, or printed.
 
 use topocoll_algorithms::{ByLinks, Claims, Solution, StepsOf};
-use topocoll_analysis::{Counts, Measure, Time, bounds, count, count_steps, counting_work};
+use topocoll_analysis::{Counts, Measure, Time, bounds, count, count_while, counting_work};
 use topocoll_schedule::Schedule;
 use topocoll_topology::{INTER_NODE, INTRA_NODE, Machine, PerClass, Ports, Timing};
 
@@ -151,11 +151,37 @@ impl<'a> Pricing<'a> {
         self.at_least(&solution.claims)
     }
 
-    /// The price of a schedule counted step by step, unless that exceeds the memory limit.
-    pub(crate) fn counted(&self, schedule: &Schedule, mut each: impl FnMut()) -> Option<Price> {
+    /// The price of a schedule whose floor is known, counted step by step; a higher floor if `go_on`, which
+    /// gets every 64 steps how many were counted and the floor by then, returned false. `None` if counting
+    /// exceeds the memory limit.
+    pub(crate) fn counted(
+        &self,
+        schedule: &Schedule,
+        floor: &Price,
+        mut go_on: impl FnMut(u32, &Price) -> bool,
+    ) -> Option<Price> {
         let (machine, memory) = (self.exchange.machine(), self.exchange.limits().memory);
-        let counts = count_steps(schedule, machine, None, memory, |_, _| each()).ok()?;
-        Some(Price::counted(&counts))
+        let raised = |counts: &Counts| self.after(counts, floor);
+        let counted =
+            count_while(schedule, machine, memory, |steps, counts| go_on(steps, &raised(counts)));
+        let (steps, counts) = counted.ok()?;
+        Some(if steps == schedule.rule().steps() {
+            Price::counted(&counts)
+        } else {
+            raised(&counts)
+        })
+    }
+
+    /// The floor of a schedule with this floor, after its first steps were counted.
+    fn after(&self, counts: &Counts, floor: &Price) -> Price {
+        let steps = floor.steps.saturating_sub(counts.steps) as f64;
+        let bytes = floor.blocks * self.exchange.problem().block_bytes as f64 - counts.bytes as f64;
+        let mut time = counts.time;
+        time.startup += steps * self.timing.startup.least();
+        time.transmission += bytes.max(0.0) * self.per_byte[1];
+        time.propagation += steps * self.propagation;
+        time.barrier = self.barriers(floor.steps);
+        if time.total() > floor.time.total() { Price { time, ..*floor } } else { *floor }
     }
 
     /// The price by claims: exact if they give all its terms, else a floor.

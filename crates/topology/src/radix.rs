@@ -179,6 +179,12 @@ impl MixedRadix {
     }
 }
 
+/// The greatest common divisor.
+#[must_use]
+pub fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

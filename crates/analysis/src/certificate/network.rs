@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use topocoll_schedule::{Collective, Problem, Transfer};
 use topocoll_topology::{
     Clusters, Graph, Grid, LinkId, LinkKind, Machine, Rank, Route, Segment, Shape, Ties,
-    Topology as _,
+    Topology as _, gcd,
 };
 
 use super::LIMIT;
@@ -230,7 +230,7 @@ impl<'a> Links<'a> {
     fn least_bytes(&self, problem: &Problem) -> u128 {
         let gathers = problem.operation == Collective::AllGather;
         let common = self.capacities.iter().try_fold(1, |common: u64, &(_, over)| {
-            let common = common / divisor(common, over.into()) * u64::from(over);
+            let common = common / gcd(common, over.into()) * u64::from(over);
             (common <= DENOMINATOR).then_some(common)
         });
         let common = u128::from(common.unwrap_or(DENOMINATOR));
@@ -289,9 +289,4 @@ impl<'a> Links<'a> {
         let blocks = |(&to, far)| u128::from(to) * u128::from(self.ranks[from]) * u128::from(far);
         self.ranks.iter().zip(far).map(blocks).sum()
     }
-}
-
-/// The greatest common divisor.
-fn divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { divisor(b, a % b) }
 }

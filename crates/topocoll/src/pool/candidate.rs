@@ -28,6 +28,10 @@ pub(super) struct Candidate {
     pub(super) schedule: OnceLock<Schedule>,
     /// Its exact price where it was counted for one block size.
     pub(super) counted: Option<Price>,
+    /// The work of counting it.
+    pub(super) work: OnceLock<u128>,
+    /// Whether its price is a floor after some of its steps were counted.
+    pub(super) partly: bool,
     /// Whether it moves whole blocks.
     pub(super) whole: bool,
     /// Whether it is solved again at each block size.
@@ -56,6 +60,8 @@ impl Candidate {
                 false => solution.schedule.clone().into(),
             },
             counted: None,
+            work: OnceLock::new(),
+            partly: false,
             whole,
             again: false,
             beaten: false,

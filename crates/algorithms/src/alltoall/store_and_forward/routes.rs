@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use topocoll_schedule::Block;
-use topocoll_topology::{Graph, Rank};
+use topocoll_topology::{Graph, Rank, gcd};
 
 use crate::hops::{ends, entering};
 
@@ -119,14 +119,10 @@ impl Routes {
 fn scattered(place: usize, ranks: usize, round: usize) -> usize {
     // Steps of about the golden section, coprime to the number of ranks.
     let mut stride = (ranks * 89).div_ceil(144) + round;
-    while gcd(stride, ranks) > 1 {
+    while gcd(stride as u64, ranks as u64) > 1 {
         stride += 1;
     }
     (place * stride + round) % ranks
-}
-
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// By rank, the first link of its shortest route to a rank. Links are longer the more blocks they carry:

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use topocoll_topology::gcd;
+
 use super::{Channel, Flows, LeastLoad, Proof};
 
 /// The greatest length in an exact calculation.
@@ -298,7 +300,7 @@ impl Core {
 fn merged(links: &[Channel]) -> (u128, BTreeMap<(usize, usize), u128>) {
     let common = |known: u64, link: &Channel| {
         let more = u64::from(link.capacity.1);
-        let least = known / divisor(known, more) * more;
+        let least = known / gcd(known, more) * more;
         (least <= DENOMINATOR).then_some(least)
     };
     let denominator: u128 = links.iter().try_fold(1, common).unwrap_or(DENOMINATOR).into();
@@ -310,11 +312,6 @@ fn merged(links: &[Channel]) -> (u128, BTreeMap<(usize, usize), u128>) {
         }
     }
     (denominator, merged)
-}
-
-/// The greatest common divisor.
-fn divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { divisor(b, a % b) }
 }
 
 /// Whether vertex 0 reaches each vertex over links from the first end to the second.
