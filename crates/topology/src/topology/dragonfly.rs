@@ -218,6 +218,11 @@ impl Routes for Dragonfly {
         if self.all_nodes() > 1 { 2 + between_routers } else { 0 }
     }
 
+    /// Groups are what local links join, and one global link joins two of them.
+    fn follow_links(&self) -> bool {
+        self.chassis == 1
+    }
+
     fn vertex_name(&self, vertex: u32) -> Option<String> {
         let (group, chassis, blade) = self.place(vertex.checked_sub(self.all_nodes())?);
         Some(match self.global {

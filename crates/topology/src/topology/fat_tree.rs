@@ -171,6 +171,39 @@ impl Routes for FatTree {
         highest.map_or(0, |level| 2 * (level as u32 + 1))
     }
 
+    /// If switches above are as many as entities below and digits are renamed one by one, a digit of a
+    /// vertex is renamed as that digit of the nodes, one lower if it says which of the switches above: the
+    /// way up follows the digits of the destination.
+    fn vertex_images(&self, nodes: &[u32]) -> Option<Vec<u32>> {
+        let levels = self.down.len();
+        let whole = self.up[0] == 1 && self.up[1..] == self.down[..levels - 1];
+        if !whole || self.cables.iter().any(|&cables| cables > 1) {
+            return None;
+        }
+        let digit = |number: u32, level: usize| number / self.below(level) % self.down[level];
+        let renamed = |number: u32, level: usize| {
+            digit(nodes[(number * self.below(level)) as usize], level) * self.below(level)
+        };
+        let image = |digits: &mut dyn Iterator<Item = (u32, usize)>| -> u32 {
+            digits.map(|(number, level)| renamed(number, level)).sum()
+        };
+        let own = |node: u32| image(&mut (0..levels).map(|level| (digit(node, level), level)));
+        if (0..).zip(nodes).any(|(node, &to)| own(node) != to) {
+            return None;
+        }
+        let vertex = |vertex: u32| {
+            let level = self.level(vertex);
+            let (place, unit) = (vertex - self.first[level], self.above(level));
+            // Those above have the digits below `level - 1`, those below the digits from `level` on.
+            let mut low = (1..level).map(|i| (place / self.above(i) % self.up[i], i - 1));
+            let high = place / unit * self.below(level);
+            let low = image(&mut low);
+            let high = image(&mut (level..levels).map(|i| (digit(high, i), i)));
+            self.first[level] + low + high / self.below(level) * unit
+        };
+        Some((0..self.first[levels + 1]).map(vertex).collect())
+    }
+
     fn vertex_name(&self, vertex: u32) -> Option<String> {
         let level = self.level(vertex);
         (level > 0).then(|| format!("level {} switch {}", level - 1, vertex - self.first[level]))

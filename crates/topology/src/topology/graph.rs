@@ -48,6 +48,11 @@ pub(crate) trait Routes: fmt::Debug + Send + Sync {
         false
     }
 
+    /// The images of all vertices under a renaming of nodes, if it keeps all routes where it keeps links.
+    fn vertex_images(&self, _nodes: &[u32]) -> Option<Vec<u32>> {
+        None
+    }
+
     /// The name of a vertex, if the rule gives one.
     fn vertex_name(&self, _vertex: u32) -> Option<String> {
         None

@@ -137,6 +137,8 @@ impl Graph {
         let ports = |node: u32| self.links.leaving(node).len();
         if (0..).zip(nodes).any(|(node, &image)| ports(node) != ports(image)) {
             None
+        } else if let Some(images) = self.routes.vertex_images(nodes) {
+            self.images_of_vertices(&images)
         } else if self.routes.follow_links() {
             self.images_of_vertices(&self.vertex_images(nodes)?)
         } else {
@@ -345,6 +347,41 @@ mod tests {
         // nodes changes.
         assert!(cyclic(&tree(4, 3, 2, &[]), 3));
         assert!(!cyclic(&tree(3, 3, 2, &[]), 3));
+    }
+
+    /// What is proved without following routes is true on the routes of families, whatever is translated.
+    #[test]
+    fn families_and_routes_agree() {
+        let graphs = [
+            (Graph::fat_tree(3, 3, (1, 1)), [9, 3, 1]),
+            (Graph::fat_tree(4, 2, (2, 1)), [4, 2, 1]),
+            (Graph::dragonfly(2, 3, 1, None), [6, 2, 1]),
+            (Graph::hyperx(&[4, 2, 3]), [6, 3, 1]),
+        ];
+        for (graph, strides) in graphs {
+            let graph = graph.unwrap();
+            let mut proved = 0;
+            let strides =
+                (0..3).map(|i| (strides[i], if i == 0 { graph.nodes } else { strides[i - 1] }));
+            for (stride, above) in strides.chain([(1, graph.nodes)]) {
+                for by in 1..above / stride {
+                    let translation = Translation { stride, side: above / stride, by };
+                    let nodes = translation.of_nodes(graph.nodes, 1).unwrap();
+                    let (routes, found) =
+                        (graph.images_of_routes(&nodes), graph.link_images(&nodes));
+                    assert_eq!(
+                        found.is_some(),
+                        routes.is_some(),
+                        "{}, {translation:?}",
+                        graph.form
+                    );
+                    let both = found.iter().flatten().zip(routes.iter().flatten());
+                    both.for_each(|(link, by_route)| assert!([*link, NONE].contains(by_route)));
+                    proved += u32::from(found.is_some());
+                }
+            }
+            assert!(proved > 2, "{}: {proved}", graph.form);
+        }
     }
 
     /// What is proved by links alone is true route by route, with the same links.
