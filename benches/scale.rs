@@ -77,6 +77,9 @@ fn selection(c: &mut Criterion) {
         "torus:64x64x64",
         "torus:1024x1024",
         "torus:32768x32768",
+        "fat-tree:32,2",
+        "fat-tree:128,2",
+        "fat-tree:362,2",
     ] {
         let machine = machine(text).expect("a machine");
         let problem = problem(&machine);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod calibrate;
+mod decided;
 mod equal;
 mod free_running;
 mod planner;

@@ -6,8 +6,6 @@
 
 use std::collections::VecDeque;
 
-use smallvec::SmallVec;
-
 use super::{Links, Routes};
 
 /// Links to each node from each vertex.
@@ -66,6 +64,9 @@ impl Ports {
     }
 }
 
+/// Links of a vertex that are all looked at.
+const FEW: usize = 8;
+
 /// No route.
 const FAR: u16 = u16::MAX;
 
@@ -100,33 +101,43 @@ impl Shortest {
         Ok(Self { vertices, distances, diameter: diameter.into(), unique, ports })
     }
 
-    /// The places of the links from a vertex that lead nearer to a node.
-    fn nearer(&self, links: &Links, at: u32, to: u32) -> SmallVec<[u32; 8]> {
+    /// Calls `each` with the places of the links from a vertex that lead nearer to a node.
+    #[inline]
+    fn nearer(&self, links: &Links, at: u32, to: u32, mut each: impl FnMut(usize)) {
+        let ends = links.ends(links.leaving(at));
+        let row = &self.distances[to as usize * self.vertices..][..self.vertices];
+        let leads = |end: u32| row[end as usize] == row[at as usize] - 1;
+        if ends.len() <= FEW {
+            let places = ends.iter().enumerate().filter(|(_, end)| leads(**end));
+            return places.for_each(|(place, _)| each(place));
+        }
         let direct = self.ports.to(links, at, to);
-        if !direct.is_empty() {
-            return SmallVec::from_slice(direct);
-        }
-        match self.ports.onward(at) {
-            [only] => SmallVec::from_slice(&[*only]),
-            onward => {
-                let row = &self.distances[to as usize * self.vertices..][..self.vertices];
-                let (nearer, ends) = (row[at as usize] - 1, links.ends(links.leaving(at)));
-                let places = onward.iter().copied();
-                places.filter(|&place| row[ends[place as usize] as usize] == nearer).collect()
-            }
-        }
+        let places = if direct.is_empty() { self.ports.onward(at) } else { direct };
+        // The only ones need no look at distances.
+        let all = !direct.is_empty() || places.len() == 1;
+        let places = places.iter().map(|&place| place as usize);
+        places.filter(|&place| all || leads(ends[place])).for_each(each);
     }
 }
 
 impl Routes for Shortest {
     fn next(&self, links: &Links, at: u32, from: u32, to: u32) -> usize {
-        let places = self.nearer(links, at, to);
-        let taken = (u64::from(from) + u64::from(to)) % places.len() as u64;
-        places[taken as usize] as usize
+        let (mut count, mut last) = (0, 0);
+        self.nearer(links, at, to, |place| (count, last) = (count + 1, place));
+        if count > 1 {
+            let mut taken = (u64::from(from) + u64::from(to)) % count;
+            self.nearer(links, at, to, |place| {
+                last = if taken == 0 { place } else { last };
+                taken = taken.wrapping_sub(1);
+            });
+        }
+        last
     }
 
     fn modulus(&self, links: &Links, at: u32, to: u32) -> Option<u32> {
-        Some(self.nearer(links, at, to).len() as u32)
+        let mut count = 0;
+        self.nearer(links, at, to, |_| count += 1);
+        Some(count)
     }
 
     fn diameter(&self) -> u32 {
