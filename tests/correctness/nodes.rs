@@ -1,6 +1,6 @@
 //! Exchanges through the leaders of nodes deliver as claimed for nodes of any sizes.
 
-use common::{MEMORY, algorithms, all_settings, claims, problem, schedule_of, select};
+use common::{MEMORY, algorithms, all_settings, claims, find, problem, schedule_of, select};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use topocoll::{
@@ -62,6 +62,30 @@ fn node_radix_delivers_as_claimed_at_every_setting() {
                 (1..=lanes).flat_map(|lanes| (2..=sizes.len()).map(move |base| (lanes, base)))
             {
                 replayed(&machine, &radix(lanes.into(), base as u64));
+            }
+        }
+    });
+}
+
+/// All messages of `node-aware` are sent from consecutive slots, whatever the sizes of nodes, as is
+/// claimed.
+#[test]
+fn node_aware_packs_and_copies_nothing() {
+    let algorithm = find("node-aware").unwrap();
+    (0..24).into_par_iter().for_each(|seed| {
+        let sizes = random_sizes(seed);
+        for ports in 1..=3 {
+            let machine = cluster(&sizes, ports);
+            let problem = problem(&machine, Collective::AllToAll, 3);
+            for setting in all_settings(algorithm, &problem, &*machine.topology) {
+                let place = format!("{sizes:?} {setting:?} {ports} ports");
+                let schedule = schedule_of(&machine, &problem, "node-aware", &setting).unwrap();
+                let found = verify(&schedule, &machine, Some(Method::Replay), MEMORY).unwrap();
+                assert_eq!(found.violation, None, "{place}");
+                let counts = found.counts;
+                assert_eq!((counts.packed_bytes, counts.rearranged_bytes), (0, 0), "{place}");
+                let claims = claims(&machine, &problem, "node-aware", &setting).unwrap();
+                assert_eq!(claims.copied_bytes, Some(0), "{place}");
             }
         }
     });

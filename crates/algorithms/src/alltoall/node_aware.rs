@@ -21,16 +21,18 @@
 //! largest node.
 //!
 //! # The layout
-//! Four rooms: blocks to be sent, by destination; at a carrier the blocks it sends, by source rank
-//! and then destination; the blocks it receives, by source and then the ranks of its node; blocks
-//! that have arrived, by source. Ranks are in the order of their nodes by falling size, and the
-//! nodes of a carrier are next to each other in it: so every message is a run or two at either end,
+//! Every message is sent from consecutive slots. Four rooms: by rank of the node, the block for it
+//! and those it carries; at a carrier the blocks it sends, by destination's node and then source (by
+//! source last from a larger node, which cuts a message by destination), its own there from the
+//! start; the blocks it receives, by rank of its node and then source; blocks that have arrived, by
+//! source. Nodes are in order of distance from the own node in the order of falling sizes, and those
+//! of a carrier are next to each other in it, so that what is received lands in a few strided runs,
 //! and nothing is copied.
 
 use topocoll_schedule::{
-    Block, Parameters, Rule, Schedule, Slot, SlotSet, Step, Strided, Transfer,
+    Axis, Block, Parameters, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided, Transfer,
 };
-use topocoll_topology::{Rank, Route};
+use topocoll_topology::{Coordinates, Rank, Route, Topology};
 
 use crate::factor::node_rounds::Rounds;
 use crate::hierarchical::{BETWEEN, InterNode, TURNS, candidates};
@@ -149,12 +151,58 @@ impl Lanes {
         u64::from(self.row.ranks()) + carried
     }
 
-    /// Appends the slots of a chunk's ranks in a room that is by rank.
-    fn push_ranks(&self, slots: &mut SlotSet, room: Slot, chunk: &Chunk) {
-        let first = self.row.before(chunk.first);
-        let ahead = chunk.ranks.min(self.row.ranks() - first);
-        slots.push(Strided::contiguous(room + u64::from(first), ahead.into()));
-        slots.push(Strided::contiguous(room, (chunk.ranks - ahead).into()));
+    /// The node at a distance.
+    fn ahead(&self, position: u32, distance: u32) -> u32 {
+        (position + distance) % self.row.count()
+    }
+
+    /// The distance from a node to another.
+    fn distance(&self, from: u32, to: u32) -> u32 {
+        (to + self.row.count() - from) % self.row.count()
+    }
+
+    /// The position and local index of the rank that stands a number of ranks after the first of a
+    /// node.
+    fn standing_after(&self, position: u32, ranks: u64) -> (u32, u32) {
+        let place = u64::from(self.row.before(position)) + ranks;
+        self.row.standing((place % u64::from(self.row.ranks())) as u32)
+    }
+
+    /// The slot of the block for a rank of the node; those that it carries follow.
+    fn first_for(&self, position: u32, local: u32) -> Slot {
+        let carriers = self.carriers(position);
+        let before = match local < carriers {
+            true => self.row.distances(carriers, local).start - 1,
+            false => self.row.count() - 1,
+        };
+        u64::from(local) + u64::from(self.row.ranks_on(position + 1, before))
+    }
+
+    /// Whether the blocks of a node for another are by source and then destination.
+    fn by_source(&self, from: u32, to: u32) -> bool {
+        self.row.size(from) <= self.row.size(to)
+    }
+
+    /// The slots of a source's blocks among those that a rank of its node carries away.
+    fn carried(&self, position: u32, chunk: &Chunk, source: u32, out: &mut SlotSet) {
+        let size = u64::from(self.row.size(position));
+        let (mut first, mut distance) = (self.room(0), chunk.distances.start);
+        while distance < chunk.distances.end {
+            let to = self.ahead(position, distance);
+            let (length, by_source) = (self.row.size(to), self.by_source(position, to));
+            // The nodes that follow and have as many ranks.
+            let same = (distance..chunk.distances.end)
+                .take_while(|&distance| self.row.size(self.ahead(position, distance)) == length)
+                .count() as u64;
+            let (source, length) = (u64::from(source), u64::from(length));
+            out.push(if by_source {
+                Strided::runs(first + source * length, same, size * length, length)
+            } else {
+                Strided::runs(first + source, same * length, size, 1)
+            });
+            first += size * length * same;
+            distance += same as u32;
+        }
     }
 
     /// A round of the first intra-node exchange.
@@ -165,14 +213,11 @@ impl Lanes {
             return;
         }
         let (to, from) = ((l + round) % size, (l + size - round) % size);
-        let first = u64::from(self.row.before(position));
-        let mut sent = SlotSet::of(Strided::contiguous(first + u64::from(to), 1));
-        self.push_ranks(&mut sent, 0, &self.chunks(position, to)[0]);
-        out.send(self.row.rank(position, to), sent, Route::default());
-        let mut received =
-            SlotSet::of(Strided::contiguous(self.room(2) + first + u64::from(from), 1));
-        let carried = u64::from(self.chunks(position, l)[0].ranks);
-        received.push(Strided::contiguous(self.room(0) + u64::from(from) * carried, carried));
+        let [away, _] = self.chunks(position, to);
+        let sent = Strided::contiguous(self.first_for(position, to), 1 + u64::from(away.ranks));
+        out.send(self.row.rank(position, to), SlotSet::of(sent), Route::default());
+        let mut received = SlotSet::of(Strided::contiguous(self.room(2) + u64::from(from), 1));
+        self.carried(position, &self.chunks(position, l)[0], from, &mut received);
         out.receive(self.row.rank(position, from), received);
     }
 
@@ -180,7 +225,7 @@ impl Lanes {
     fn ends(&self, phase: &Phase, from: u32, to: u32) -> [std::ops::Range<u32>; 2] {
         let (s, t) = (self.row.size(from), self.row.size(to));
         let part = phase.done..phase.current;
-        match (self.cut, s <= t) {
+        match (self.cut, self.by_source(from, to)) {
             (false, _) => [0..s, 0..t],
             (true, true) => [part, 0..t],
             (true, false) => [0..s, part],
@@ -191,47 +236,49 @@ impl Lanes {
     /// slots.
     fn sent(&self, rank: Rank, phase: &Phase, to: u32) -> Option<(Rank, SlotSet)> {
         let (position, l) = self.row.place(rank);
-        let distance = (to + self.row.count() - position) % self.row.count();
+        let distance = self.distance(position, to);
         if self.row.carrier(self.carriers(position), distance) != l {
             return None;
         }
         let [sources, destinations] = self.ends(phase, position, to);
         let [chunk, _] = self.chunks(position, l);
-        let stride = u64::from(chunk.ranks);
         let before = self.row.ranks_on(chunk.first, distance - chunk.distances.start);
-        let first = self.room(0) + u64::from(before + destinations.start);
-        let length = destinations.len() as u64;
-        let rows = |rows: std::ops::Range<u32>| {
-            let first = first + u64::from(rows.start) * stride;
-            Strided::runs(first, rows.len() as u64, stride, length)
+        let size = u64::from(self.row.size(position));
+        let skipped = if self.by_source(position, to) {
+            u64::from(sources.start) * destinations.len() as u64
+        } else {
+            u64::from(destinations.start) * size
         };
-        let mut slots = SlotSet::default();
-        slots.push(rows(sources.start..sources.end.min(l).max(sources.start)));
-        if sources.contains(&l) {
-            let own = u64::from(self.row.before(to) + destinations.start);
-            slots.push(Strided::contiguous(own, length));
-        }
-        slots.push(rows((l + 1).max(sources.start).min(sources.end)..sources.end));
-        Some((self.row.rank(to, self.row.carrier(self.carriers(to), distance)), slots))
+        let first = self.room(0) + u64::from(before) * size + skipped;
+        let slots = Strided::contiguous(first, (sources.len() * destinations.len()) as u64);
+        let to = self.row.rank(to, self.row.carrier(self.carriers(to), distance));
+        Some((to, SlotSet::of(slots)))
     }
 
     /// The message for a rank from the node at a position, if it carries it: the sender, and the
     /// slots.
     fn received(&self, rank: Rank, phase: &Phase, from: u32) -> Option<(Rank, SlotSet)> {
         let (position, l) = self.row.place(rank);
-        let distance = (position + self.row.count() - from) % self.row.count();
+        let distance = self.distance(from, position);
         if self.row.carrier(self.carriers(position), distance) != l {
             return None;
         }
         let [sources, destinations] = self.ends(phase, from, position);
         let [_, chunk] = self.chunks(position, l);
         let before = self.row.ranks_on(chunk.first, chunk.distances.end - 1 - distance);
-        let size = u64::from(self.row.size(position));
-        let first =
-            self.room(1) + u64::from(before + sources.start) * size + u64::from(destinations.start);
-        let (count, length) = (sources.len() as u64, destinations.len() as u64);
-        let slots = SlotSet::of(Strided::runs(first, count, size, length));
-        Some((self.row.rank(from, self.row.carrier(self.carriers(from), distance)), slots))
+        let stride = u64::from(chunk.ranks);
+        let base = self.room(1)
+            + u64::from(destinations.start) * stride
+            + u64::from(before + sources.start);
+        let by_source = Axis { count: sources.len() as u64, stride: 1 };
+        let by_destination = Axis { count: destinations.len() as u64, stride: stride as i64 };
+        let slots = if self.by_source(from, position) {
+            Strided { base, outer: by_source, inner: by_destination }
+        } else {
+            Strided { base, outer: by_destination, inner: by_source }
+        };
+        let from = self.row.rank(from, self.row.carrier(self.carriers(from), distance));
+        Some((from, SlotSet::of(slots)))
     }
 
     /// An inter-node round.
@@ -277,15 +324,18 @@ impl Lanes {
             return;
         }
         let (to, from) = ((l + round) % size, (l + size - round) % size);
-        let [_, chunk] = self.chunks(position, l);
-        if chunk.ranks > 0 {
-            let first = self.room(1) + u64::from(to);
-            let slots = Strided::runs(first, chunk.ranks.into(), size.into(), 1);
+        let carried = u64::from(self.chunks(position, l)[1].ranks);
+        if carried > 0 {
+            let slots = Strided::contiguous(self.room(1) + u64::from(to) * carried, carried);
             out.send(self.row.rank(position, to), SlotSet::of(slots), Route::default());
         }
-        let mut received = SlotSet::default();
-        self.push_ranks(&mut received, self.room(2), &self.chunks(position, from)[1]);
-        out.receive(self.row.rank(position, from), received);
+        let [_, chunk] = self.chunks(position, from);
+        if chunk.ranks > 0 {
+            let nodes = self.distance(position, chunk.first);
+            let first = self.room(2) + u64::from(self.row.ranks_on(position, nodes));
+            let slots = Strided::contiguous(first, chunk.ranks.into());
+            out.receive(self.row.rank(position, from), SlotSet::of(slots));
+        }
     }
 
     /// The largest message of a round between nodes of these sizes, in blocks.
@@ -381,34 +431,74 @@ impl Rule for Lanes {
     }
 
     fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        let (position, local) =
-            self.row.standing(u32::try_from(slot).ok().filter(|&s| s < self.row.ranks())?);
-        Some(Block { from: rank, to: self.row.rank(position, local) })
+        let (position, l) = self.row.place(rank);
+        let size = self.row.size(position);
+        let block = |(position, local)| Block { from: rank, to: self.row.rank(position, local) };
+        let Some(carried) = slot.checked_sub(self.room(0)) else {
+            let (mut to, mut end) = (0, size);
+            while end - to > 1 {
+                let middle = to.midpoint(end);
+                match self.first_for(position, middle) <= slot {
+                    true => to = middle,
+                    false => end = middle,
+                }
+            }
+            let [chunk, _] = self.chunks(position, to);
+            return match slot - self.first_for(position, to) {
+                0 => Some(block((position, to))),
+                // A carrier's own blocks are where it sends them from.
+                _ if to == l => None,
+                after => Some(block(self.standing_after(chunk.first, after - 1))),
+            };
+        };
+        let ([chunk, _], size) = (self.chunks(position, l), u64::from(size));
+        let before = carried / size;
+        if before >= chunk.ranks.into() {
+            return None;
+        }
+        let (to, local) = self.standing_after(chunk.first, before);
+        let at = carried - (before - u64::from(local)) * size;
+        let (source, to_local) = if self.by_source(position, to) {
+            let length = u64::from(self.row.size(to));
+            (at / length, at % length)
+        } else {
+            (at % size, at / size)
+        };
+        (source == u64::from(l)).then(|| block((to, to_local as u32)))
     }
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let (position, l) = self.row.place(rank);
         let block = |(position, local)| Block { from: self.row.rank(position, local), to: rank };
         if slot < self.room(0) {
-            return self.initial_block(rank, slot).filter(|block| block.to == rank);
+            return (slot == self.first_for(position, l)).then(|| block((position, l)));
         }
         let Some(arrived) = slot.checked_sub(self.room(2)) else {
             // A carrier's own blocks stay where they arrived.
-            let (size, slot) =
-                (u64::from(self.row.size(position)), slot.checked_sub(self.room(1))?);
             let [_, chunk] = self.chunks(position, l);
-            let here = slot / size < u64::from(chunk.ranks) && slot % size == u64::from(l);
-            let place = u64::from(self.row.before(chunk.first)) + slot / size;
-            return here
-                .then(|| block(self.row.standing((place % u64::from(self.row.ranks())) as u32)));
+            let carried = u64::from(chunk.ranks);
+            let own = slot.checked_sub(self.room(1) + u64::from(l) * carried)?;
+            return (own < carried).then(|| block(self.standing_after(chunk.first, own)));
         };
-        let (from, local) = self.row.standing(arrived as u32);
+        let (from, local) = self.standing_after(position, arrived);
         if from == position {
             return (local != l).then(|| block((from, local)));
         }
-        let distance = (position + self.row.count() - from) % self.row.count();
+        let distance = self.distance(from, position);
         let carrier = self.row.carrier(self.carriers(position), distance);
         (carrier != l).then(|| block((from, local)))
+    }
+
+    /// Slots are by distance, so that nodes of equal size are equivalent.
+    fn classes(&self) -> RankClasses {
+        let clusters = self.row.nodes().clusters();
+        match clusters.by_node().filter(|_| self.between_nodes.is_none()) {
+            Some(radix) => {
+                let periods = Coordinates::from_slice(&[1, clusters.largest()]);
+                RankClasses::translations(radix, periods)
+            }
+            None => RankClasses::distinct(clusters.ranks()),
+        }
     }
 }
 
@@ -475,14 +565,17 @@ impl Algorithm for NodeAware {
             let rule = Lanes::new(nodes, ports, lanes, false, Some(inner.schedule.clone()));
             let inside = rule.inside(request.problem.block_bytes);
             // The copies of the exchange between nodes are left out.
-            let claims =
-                Claims { rearrangements: Some(0), ..between.claims(inside, &inner.claims, 1, 1) };
+            let claims = Claims {
+                rearrangements: Some(0),
+                copied_bytes: Some(0),
+                ..between.claims(inside, &inner.claims, 1, 1)
+            };
             let solution = Solution::new(request, values, rule, claims);
             return Ok(between.named(solution, inner).with("lanes", u64::from(lanes)));
         }
         let cut = values.is("rounds", "cut");
         let rule = Lanes::new(nodes, ports, lanes, cut, None);
-        let claims = Claims::of_cluster(rule.by_links(request.problem.block_bytes), true);
+        let claims = Claims::of_cluster(rule.by_links(request.problem.block_bytes), false);
         let claims = claims.of_rounds(request, Rounds::Shifts);
         Ok(Solution::new(request, values, rule, claims).with("lanes", u64::from(lanes)))
     }
