@@ -4,8 +4,8 @@ use common::{MEMORY, algorithms, all_settings, claims, find, problem, schedule_o
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use topocoll::{
-    ByLinks, Collective, Counts, Machine, Method, Parameters, PerClass, Request, Setting, count,
-    machine, verify,
+    ByLinks, Collective, Counts, Machine, Method, Parameters, PerClass, Ports, Request, Setting,
+    count, machine, verify,
 };
 
 fn radix(lanes: u64, radix: u64) -> Parameters {
@@ -14,7 +14,7 @@ fn radix(lanes: u64, radix: u64) -> Parameters {
         .into()
 }
 
-fn cluster(sizes: &[u32], ports: u32) -> Machine {
+fn cluster(sizes: &[u32], ports: impl Into<Ports>) -> Machine {
     let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
     let mut machine = machine(&format!("cluster:{}", sizes.join(","))).unwrap();
     machine.set_ports(ports);
@@ -67,28 +67,42 @@ fn node_radix_delivers_as_claimed_at_every_setting() {
     });
 }
 
-/// All messages of `node-aware` are sent from consecutive slots, whatever the sizes of nodes, as is
-/// claimed.
+/// All messages of `node-aware` are sent from consecutive slots, whatever the sizes of nodes and
+/// however many carriers send at once, as is claimed.
 #[test]
 fn node_aware_packs_and_copies_nothing() {
     let algorithm = find("node-aware").unwrap();
-    (0..24).into_par_iter().for_each(|seed| {
-        let sizes = random_sizes(seed);
-        for ports in 1..=3 {
-            let machine = cluster(&sizes, ports);
+    let equal = [vec![2; 4], vec![4; 6], vec![5; 4], vec![3; 11]];
+    let sizes = equal.into_iter().chain((0..20).map(random_sizes));
+    sizes.collect::<Vec<_>>().into_par_iter().for_each(|sizes| {
+        for (rank, node) in [(1, 1), (3, 3), (1, 2), (1, 3), (2, 5), (4, 8), (3, 100)] {
+            let machine = cluster(&sizes, Ports { rank, node });
             let problem = problem(&machine, Collective::AllToAll, 3);
             for setting in all_settings(algorithm, &problem, &*machine.topology) {
-                let place = format!("{sizes:?} {setting:?} {ports} ports");
+                let place = format!("{sizes:?} {setting:?} {:?}", machine.ports);
                 let schedule = schedule_of(&machine, &problem, "node-aware", &setting).unwrap();
                 let found = verify(&schedule, &machine, Some(Method::Replay), MEMORY).unwrap();
-                assert_eq!(found.violation, None, "{place}");
+                assert_eq!((found.violation, found.counts.port_violations), (None, 0), "{place}");
                 let counts = found.counts;
                 assert_eq!((counts.packed_bytes, counts.rearranged_bytes), (0, 0), "{place}");
                 let claims = claims(&machine, &problem, "node-aware", &setting).unwrap();
                 assert_eq!(claims.copied_bytes, Some(0), "{place}");
+                assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
             }
         }
     });
+}
+
+/// With as many ports of a node as carriers all of them send at once, in one step between nodes.
+#[test]
+fn carriers_of_a_node_of_many_ports_send_at_once() {
+    let machine = cluster(&[8; 6], Ports { rank: 1, node: 8 });
+    let problem = problem(&machine, Collective::AllToAll, 1);
+    let lanes = |lanes: u64| {
+        let setting = [("lanes".to_owned(), Setting::Integer(lanes))].into();
+        claims(&machine, &problem, "node-aware", &setting).unwrap()
+    };
+    assert_eq!([1, 2, 4, 5, 8].map(|all| lanes(all).steps), [5, 3, 2, 1, 1].map(|x| 14 + x));
 }
 
 /// Trees of radix 2 over 8 ranks take 3 steps and carry 7 times the blocks of a rank. Between 16 nodes,

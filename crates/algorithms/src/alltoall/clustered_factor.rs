@@ -425,6 +425,7 @@ impl Algorithm for ClusteredFactor {
             },
         };
         let rounds = if permutations { Rounds::Shifts } else { Rounds::Factors };
-        Ok(Solution::new(request, values, clustered, claims.of_rounds(request, rounds)))
+        let claims = claims.of_rounds(request, rounds, problem.ports);
+        Ok(Solution::new(request, values, clustered, claims))
     }
 }

@@ -327,7 +327,7 @@ impl Algorithm for ClusteredMatchings {
                 ranks: problem.ranks,
             })?;
         let claims = Claims::of_cluster(matchings.by_links(problem.block_bytes), false);
-        let claims = claims.of_rounds(request, Rounds::Shifts);
+        let claims = claims.of_rounds(request, Rounds::Shifts, problem.ports);
         Ok(Solution::new(request, values, matchings, claims))
     }
 }

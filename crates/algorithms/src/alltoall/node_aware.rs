@@ -10,7 +10,9 @@
 //!
 //! Claim, on N nodes of s ranks: with one port 2 (s - 1) + N - 1 steps, and s^2 (N - 1) blocks
 //! inter-node, the bound of the node's port; intra-node s - 1 messages of 1 + s c blocks and as
-//! many of s c, c = ceil((N - 1) / lanes). With k ports, k rounds make a step.
+//! many of s c, c = ceil((N - 1) / lanes). With k ports, k rounds make a step; if the ports of a
+//! node are more and no node has fewer ranks than lanes, k rounds of each of several carriers, all
+//! of them where a node has as many ports: then ceil(c / k) steps inter-node.
 //!
 //! # Nodes of different sizes
 //! Nodes leave in order of size. With `rounds=whole` a round is as long as the largest of all
@@ -32,7 +34,7 @@
 use topocoll_schedule::{
     Axis, Block, Parameters, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided, Transfer,
 };
-use topocoll_topology::{Coordinates, Rank, Route, Topology};
+use topocoll_topology::{Coordinates, Ports, Rank, Route, Topology};
 
 use crate::factor::node_rounds::Rounds;
 use crate::hierarchical::{BETWEEN, InterNode, TURNS, candidates};
@@ -46,13 +48,17 @@ pub(crate) struct NodeAware;
 struct Lanes {
     row: Row,
     ports: u32,
-    /// Rounds between nodes in a step.
+    /// Rounds of a carrier in a step between nodes.
     carrier_ports: u32,
     lanes: u32,
+    /// Parts of the rounds, each with carriers of its own, and how many of them share steps.
+    parts: u32,
+    at_once: u32,
     cut: bool,
     /// The exchange between nodes, if it is not in the rounds of the phases.
     between_nodes: Option<Schedule>,
-    /// Ranges of node sizes, the nodes active in each, and its first inter-node step.
+    /// Ranges of node sizes, the nodes active in each, and its first inter-node step; by the parts
+    /// of the rounds that share steps.
     phases: Vec<Phase>,
     /// Steps of an intra-node exchange, and inter-node.
     inside: u32,
@@ -66,6 +72,8 @@ struct Phase {
     done: u32,
     current: u32,
     active: u32,
+    /// The first of its parts of the rounds.
+    part: u32,
     first: u32,
 }
 
@@ -80,42 +88,77 @@ struct Chunk {
 impl Lanes {
     fn new(
         nodes: Nodes,
-        [ports, carrier_ports]: [u32; 2],
+        ports: Ports,
         lanes: u32,
         cut: bool,
         between_nodes: Option<Schedule>,
     ) -> Self {
         let largest = nodes.clusters().largest();
         let count = nodes.clusters().nodes();
+        let smallest = nodes.sizes()[0].1;
         let sizes = if cut { nodes.sizes() } else { vec![(0, largest, count)] };
-        let (mut phases, mut between) = (Vec::new(), 0);
-        for (done, current, active) in sizes {
-            phases.push(Phase { done, current, active, first: between });
-            between += (active - 1).div_ceil(carrier_ports);
-        }
-        if let Some(schedule) = &between_nodes {
-            between = schedule.rule().steps();
-        }
-        let inside = (largest - 1).div_ceil(ports);
-        let (row, rooms) = (Row::new(nodes), [0; 2]);
+        let carrier_ports = ports.rank.min(ports.node);
         let mut all = Self {
-            row,
-            ports,
+            row: Row::new(nodes),
+            ports: ports.rank,
             carrier_ports,
             lanes,
+            parts: 1,
+            at_once: 1,
             cut,
             between_nodes,
-            phases,
-            inside,
-            between,
-            rooms,
+            phases: Vec::new(),
+            inside: (largest - 1).div_ceil(ports.rank),
+            between: 0,
+            rooms: [0; 2],
         };
+        // Where a round has the same carrier on all nodes, several carriers send at once. A part
+        // has as many rounds as a carrier has ports, or is a carrier's.
+        let at_once = ports.node / carrier_ports;
+        if !cut && lanes <= smallest && count > 1 && at_once > 1 {
+            all.parts = lanes.min((count - 1).div_ceil(carrier_ports));
+            all.at_once = at_once.min(all.parts);
+        }
+        for (done, current, active) in sizes {
+            for part in (0..all.parts).step_by(all.at_once as usize) {
+                let phase = Phase { done, current, active, part, first: all.between };
+                all.between += all.steps_of(&phase);
+                all.phases.push(phase);
+            }
+        }
+        if let Some(schedule) = &all.between_nodes {
+            all.between = schedule.rule().steps();
+        }
         for position in 0..all.row.count() {
             let size = u64::from(all.row.size(position));
             let (out, back) = all.most_carried(position);
             all.rooms = [all.rooms[0].max(size * out), all.rooms[1].max(size * back)];
         }
         all
+    }
+
+    /// The rounds of the parts of a phase.
+    fn parts_of(&self, phase: &Phase) -> impl Iterator<Item = std::ops::Range<u32>> {
+        let active = phase.active;
+        let parts = phase.part..self.parts.min(phase.part + self.at_once);
+        parts.map(move |part| match self.parts {
+            1 => 1..active,
+            parts => self.row.distances(parts, part),
+        })
+    }
+
+    fn steps_of(&self, phase: &Phase) -> u32 {
+        let longest = self.parts_of(phase).map(|rounds| rounds.len() as u32).max();
+        longest.unwrap_or(0).div_ceil(self.carrier_ports)
+    }
+
+    /// The rounds of a step of a phase.
+    fn rounds(&self, phase: &Phase, step: u32) -> impl Iterator<Item = u32> {
+        let ports = self.carrier_ports;
+        self.parts_of(phase).flat_map(move |rounds| {
+            let first = rounds.start.saturating_add(step.saturating_mul(ports));
+            first..rounds.end.min(first.saturating_add(ports))
+        })
     }
 
     fn carriers(&self, position: u32) -> u32 {
@@ -376,9 +419,9 @@ impl Lanes {
         let mut between = 0u128;
         let sizes = self.row.nodes().sizes();
         for phase in &self.phases {
-            let rounds: Vec<u32> = (1..phase.active).collect();
-            for together in rounds.chunks(self.carrier_ports as usize) {
-                let most = together.iter().map(|&round| self.largest(phase, round, &sizes)).max();
+            for step in 0..self.steps_of(phase) {
+                let rounds = self.rounds(phase, step);
+                let most = rounds.map(|round| self.largest(phase, round, &sizes)).max();
                 between += u128::from(most.unwrap_or(0));
             }
         }
@@ -411,11 +454,7 @@ impl Rule for Lanes {
             }
             let phase = self.phases.partition_point(|phase| phase.first <= step) - 1;
             let phase = &self.phases[phase];
-            for round in together(
-                1 + (step - phase.first) * self.carrier_ports,
-                phase.active,
-                self.carrier_ports,
-            ) {
+            for round in self.rounds(phase, step - phase.first) {
                 self.cross(rank, phase, round, out);
             }
         } else {
@@ -559,7 +598,7 @@ impl Algorithm for NodeAware {
         Row::check(clusters)?;
         let lanes = lanes.map_or(largest, |lanes| lanes as u32);
         let nodes = Nodes::new(clusters);
-        let ports = [request.problem.ports, request.carrier_ports()];
+        let ports = request.problem.both_ports();
         if let (Some(between), Some(inner)) = (&between, &straight) {
             values.number(TURNS.name, 1, 1)?;
             let rule = Lanes::new(nodes, ports, lanes, false, Some(inner.schedule.clone()));
@@ -575,8 +614,9 @@ impl Algorithm for NodeAware {
         }
         let cut = values.is("rounds", "cut");
         let rule = Lanes::new(nodes, ports, lanes, cut, None);
+        let together = request.problem.ports.max(rule.at_once * rule.carrier_ports);
         let claims = Claims::of_cluster(rule.by_links(request.problem.block_bytes), false);
-        let claims = claims.of_rounds(request, Rounds::Shifts);
+        let claims = claims.of_rounds(request, Rounds::Shifts, together);
         Ok(Solution::new(request, values, rule, claims).with("lanes", u64::from(lanes)))
     }
 }

@@ -16,9 +16,9 @@ pub(crate) enum Rounds {
 
 impl Claims {
     /// These claims, of a schedule that sends the blocks between two nodes straight, in the steps of
-    /// their round. With k ports at most k rounds share a step, whose busiest link carries at least
-    /// the k-th part of the sum of their loads.
-    pub(crate) fn of_rounds(self, request: &Request<'_>, rounds: Rounds) -> Self {
+    /// their round. At most `together` rounds share a step, whose busiest link carries at least that
+    /// part of the sum of their loads.
+    pub(crate) fn of_rounds(self, request: &Request<'_>, rounds: Rounds, together: u32) -> Self {
         let (Shape::Grid(grid), Shape::Clustered(clusters)) =
             (request.topology.network(), request.topology.shape())
         else {
@@ -32,7 +32,7 @@ impl Claims {
                 u128::from(nodes - 1) * one_factor::least_load(grid.sides()[0], nodes)
             }
         };
-        let blocks = load * u128::from(size).pow(2) / u128::from(request.problem.ports);
+        let blocks = load * u128::from(size).pow(2) / u128::from(together);
         let carried_floor = request.bytes(blocks);
         Self { link_bytes_floor: self.link_bytes_floor.max(carried_floor), carried_floor, ..self }
     }
