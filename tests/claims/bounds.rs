@@ -216,3 +216,12 @@ fn an_all_gather_has_no_bound_from_the_sum_of_distances() {
     let found: Vec<_> = found.iter().map(|bound| (bound.measure.name(), bound.value)).collect();
     assert_eq!(found, [("steps", 3.0), ("blocks", 7.75), ("hops", 4.0)]);
 }
+
+/// Of the least steps on 64 nodes of 8 ranks, 6 are between nodes, with the startup of nodes.
+#[test]
+fn steps_between_nodes_start_as_slowly_as_nodes() {
+    let (problem, mut machine) = on("cluster:64*8", 1, AllToAll, 1);
+    machine.timing.startup = PerClass::each(&[2e-6, 10e-6]);
+    let seconds = best_bounds(&problem, &machine, None).seconds;
+    assert!(seconds > 66e-6 && seconds < 75e-6, "{seconds}");
+}

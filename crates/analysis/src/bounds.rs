@@ -220,8 +220,9 @@ pub fn asymptotic_bounds(problem: &Problem) -> Vec<AsymptoticBound> {
 
 /// The strongest bounds that hold for every schedule, and a lower bound on its time.
 ///
-/// The time is the least startup times the steps, plus the largest volume at the speed of its links,
-/// plus a diameter of hops, plus barriers. Of an all-to-all it is the least over all numbers of
+/// The time is the least startup times the steps, with the least between nodes for the fewest steps
+/// between them, plus the largest volume at the speed of its links, plus a diameter of hops, plus
+/// barriers. Of an all-to-all it is the least over all numbers of
 /// steps, each with its volume by the [`TradeOff`].
 ///
 /// With a demand matrix the bounds are those of ports, nodes and startups.
@@ -246,11 +247,15 @@ pub(crate) fn startups(n: u64, k: u64) -> u64 {
 /// The least steps of a schedule: each multiplies the ranks that have a block by at most the ports
 /// of a rank and 1, and the nodes where a rank has it by at most the ports of a node and 1.
 pub(crate) fn least_startups(problem: &Problem, machine: &Machine) -> u64 {
-    let between = match machine.topology.shape() {
+    startups(problem.ranks.into(), problem.ports.into()).max(startups_between(problem, machine))
+}
+
+/// Of them, those between the nodes of a cluster.
+fn startups_between(problem: &Problem, machine: &Machine) -> u64 {
+    match machine.topology.shape() {
         Shape::Clustered(clusters) => startups(clusters.nodes().into(), problem.node_ports.into()),
         _ => 0,
-    };
-    startups(problem.ranks.into(), problem.ports.into()).max(between)
+    }
 }
 
 /// `log_base n` if it is a whole number.

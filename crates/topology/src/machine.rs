@@ -192,6 +192,14 @@ impl Machine {
         kinds.map(|kind| self.per_byte_of_kind(kind)).fold(f64::INFINITY, f64::min)
     }
 
+    /// Seconds of startup that a message between two nodes has at least.
+    #[must_use]
+    pub fn least_startup_between(&self) -> f64 {
+        let classes = self.timing.startup.values();
+        let between = if classes.len() == 1 { classes } else { &classes[self.first_class()..] };
+        between.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
     /// Seconds of propagation that a message between two nodes has at least.
     #[must_use]
     pub fn least_latency(&self) -> f64 {

@@ -6,7 +6,7 @@ use topocoll_topology::{Machine, Shape};
 use super::crossing::{bisection, least_links, node_ports};
 use super::links::{distances, gathered};
 use super::tradeoff::{TradeOff, least};
-use super::{Measure, bounds};
+use super::{Measure, bounds, startups_between};
 
 /// The strongest bounds that hold for every schedule.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -87,8 +87,12 @@ pub(super) fn strongest(problem: &Problem, machine: &Machine, cuts: Cuts) -> Bes
     }
     volume = volume.max(most(Measure::Seconds));
     let barrier = timing.barrier.seconds(problem.ranks);
+    // What the fewest steps between nodes start longer than others.
+    let longer = machine.least_startup_between() - timing.startup.least();
+    let between = startups_between(problem, machine) as f64 * longer;
     let at = |steps: u64, volume: f64| {
         steps as f64 * timing.startup.least()
+            + between
             + volume
             + propagation
             + barrier * steps.saturating_sub(1) as f64
