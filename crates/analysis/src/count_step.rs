@@ -21,13 +21,13 @@ use crate::visit::{Does, Sent, Source, Visitor, Weights};
 use crate::{AnalysisError, symmetry};
 
 /// The most steps counted together: their counts take less than 64 KiB, or of many steps a byte for each.
-const CHUNK: [u32; 2] = [48, 512];
+const CHUNK: [u32; 2] = [32, 512];
 
 /// Segments visited in a batch of steps: part of a second.
 const BATCH_WORK: u128 = 1 << 22;
 
 /// The counts of steps kept for steps like them.
-const KEPT: usize = 64;
+const KEPT: usize = 8;
 
 pub(crate) struct Counter<'a> {
     pub(crate) visitor: Visitor<'a>,
@@ -296,16 +296,22 @@ impl<'a> Counter<'a> {
             let parts = scratches.iter_mut().zip(new.chunks(part));
             let counted: Vec<Vec<_>> =
                 parallel::each(parts.collect::<Vec<_>>()).map(of_thread).collect();
-            known.extend(counted.into_iter().flatten());
             for (step, place) in batch.zip(places) {
-                let (_, one) = &known[place];
+                let (_, one) = match place.checked_sub(known.len()) {
+                    None => &known[place],
+                    Some(place) => &counted[place / part][place % part],
+                };
                 sums.add(one);
                 if !each(step, one, &sums) {
                     return sums;
                 }
             }
-            let kept = if self.alike(0).is_some() { KEPT } else { 0 };
-            known.drain(..known.len().saturating_sub(kept));
+            for one in counted.into_iter().flatten().filter(|(alike, _)| alike.is_some()) {
+                if known.len() == KEPT {
+                    known.remove(0);
+                }
+                known.push(one);
+            }
         }
         sums
     }
