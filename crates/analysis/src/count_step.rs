@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use topocoll_schedule::{RankClasses, Schedule, Transfer};
 use topocoll_topology::{
-    Coordinates, Grid, INTRA_NODE, Machine, Orbits, Ports, Rank, Shape, gcd, parallel,
+    Coordinates, Grid, INTRA_NODE, Machine, Orbits, Ports, Rank, Shape, coprime, parallel,
 };
 
 use crate::charges::Rates;
@@ -26,7 +26,7 @@ const CHUNK: [u32; 2] = [32, 512];
 /// Segments visited in a batch of steps: part of a second.
 const BATCH_WORK: u128 = 1 << 22;
 
-/// The counts of steps kept for steps like them.
+/// The counts of steps that are kept for equivalent steps.
 const KEPT: usize = 8;
 
 pub(crate) struct Counter<'a> {
@@ -48,7 +48,7 @@ pub(crate) struct Counter<'a> {
 enum NodeClasses {
     /// Those of translations, and the ranks of a class on each node where links are counted.
     Translations(RankClasses, u32),
-    /// Those of so many translations.
+    /// The orbits of nodes, and the number of translations.
     Orbits(Arc<Orbits>, u32),
 }
 
@@ -80,12 +80,6 @@ impl NodeClasses {
             Self::Orbits(orbits, _) => orbits.nodes.classes[class].1.into(),
         }
     }
-}
-
-/// A distance at which steps, counted around, are all visited, any few of them far apart.
-fn scatter(steps: u32) -> u32 {
-    let golden = (f64::from(steps) * 0.618) as u32;
-    (golden.max(1)..).find(|&apart| gcd(apart.into(), steps.into()) == 1).unwrap_or(1)
 }
 
 /// The memory of one thread.
@@ -232,7 +226,7 @@ impl<'a> Counter<'a> {
         u128::from(self.steps()) * u128::from(classes.count()) * per_rank
     }
 
-    /// The ranks that are visited in each of the steps of which none is like another, where some are.
+    /// The ranks that are visited in one step of each class, if there are classes of steps.
     fn ranks_counted(&self) -> Option<Vec<u128>> {
         /// The most steps that are compared.
         const COMPARED: u32 = 1 << 20;
@@ -240,9 +234,9 @@ impl<'a> Counter<'a> {
         if self.steps() > COMPARED || self.steps() == 0 {
             return None;
         }
-        rule.alike(0)?;
+        rule.class_of_step(0)?;
         let mut seen = HashSet::new();
-        let new = (0..self.steps()).filter(|&step| seen.insert(rule.alike(step)));
+        let new = (0..self.steps()).filter(|&step| seen.insert(rule.class_of_step(step)));
         let ranks = |step| {
             let mut ranks = 0;
             rule.active(step, &self.visitor.classes, &mut |_| ranks += 1);
@@ -251,9 +245,9 @@ impl<'a> Counter<'a> {
         Some(new.map(ranks).collect())
     }
 
-    /// What a step has in common with those like it.
-    fn alike(&self, step: u32) -> Option<u64> {
-        self.visitor.source.schedule()?.rule().alike(step)
+    /// The class of a step, if there are classes of steps.
+    fn class_of_step(&self, step: u32) -> Option<u64> {
+        self.visitor.source.schedule()?.rule().class_of_step(step)
     }
 
     /// Counts all steps of equal blocks, in order or scattered, and adds them up. Calls `each` with every one
@@ -270,27 +264,31 @@ impl<'a> Counter<'a> {
         let size = (BATCH_WORK / per_step.max(1)).max(threads).min(most.into()) as u32;
         let mut sums = Sums::default();
         let mut scratches: Vec<Scratch> = (0..threads).map(|_| self.scratch()).collect();
-        let apart = if scattered && self.alike(0).is_none() { scatter(steps) } else { 1 };
-        let numbered = |place: u32| (u64::from(place) * u64::from(apart) % u64::from(steps)) as u32;
-        // The steps counted last, with what they have in common with others.
+        let apart = if scattered && self.class_of_step(0).is_none() {
+            coprime(u64::from(steps) * 89 / 144, steps.into())
+        } else {
+            1
+        };
+        let numbered = |place: u32| (u64::from(place) * apart % u64::from(steps)) as u32;
+        // The steps counted last, with their classes.
         let mut known: Vec<(Option<u64>, StepCount)> = Vec::new();
         for batch in (0..steps).step_by(size as usize) {
             let batch = (batch..steps.min(batch.saturating_add(size))).map(numbered);
             let mut new: Vec<(Option<u64>, u32)> = Vec::new();
             let places = batch.clone().map(|step| {
-                let alike = self.alike(step);
-                let alike_one = known.iter().map(|(other, _)| other);
-                let mut all = alike_one.chain(new.iter().map(|(other, _)| other));
-                let place = alike.and_then(|_| all.position(|other| *other == alike));
+                let class = self.class_of_step(step);
+                let kept = known.iter().map(|(other, _)| other);
+                let mut all = kept.chain(new.iter().map(|(other, _)| other));
+                let place = class.and_then(|_| all.position(|other| *other == class));
                 place.unwrap_or_else(|| {
-                    new.push((alike, step));
+                    new.push((class, step));
                     known.len() + new.len() - 1
                 })
             });
             let places: Vec<usize> = places.collect();
             let part = new.len().div_ceil(scratches.len()).max(1);
             let of_thread = |(scratch, part): (&mut Scratch, &[(Option<u64>, u32)])| -> Vec<_> {
-                let count = |&(alike, step)| (alike, self.step(step, scratch, Weights::Equal));
+                let count = |&(class, step)| (class, self.step(step, scratch, Weights::Equal));
                 part.iter().map(count).collect()
             };
             let parts = scratches.iter_mut().zip(new.chunks(part));
@@ -306,7 +304,7 @@ impl<'a> Counter<'a> {
                     return sums;
                 }
             }
-            for one in counted.into_iter().flatten().filter(|(alike, _)| alike.is_some()) {
+            for one in counted.into_iter().flatten().filter(|(class, _)| class.is_some()) {
                 if known.len() == KEPT {
                     known.remove(0);
                 }

@@ -107,9 +107,9 @@ struct GraphLinks {
 /// Which links are counted as one.
 enum Fold {
     None,
-    /// Those of one port of equivalent vertices, each of which has so many links.
+    /// Those of one port of equivalent vertices; the links of each.
     Vertices(RankClasses, u64),
-    /// The links of an orbit, under so many translations.
+    /// The links of an orbit; the number of translations.
     Orbits(Arc<Orbits>, u32),
 }
 

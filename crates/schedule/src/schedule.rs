@@ -89,11 +89,13 @@ pub trait Rule: Send + Sync {
         false
     }
 
-    /// A number that `step` has in common with other steps in which the same pairs of nodes exchange equally
-    /// many messages, of equal bytes and equally contiguous, over the machine's own routes, and in which the
-    /// messages of a rank within its node and to others are distributed alike over the ranks of each node.
-    /// Readers count one of these steps. The default is none for any step.
-    fn alike(&self, _step: u32) -> Option<u64> {
+    /// The class of a step, if the rule knows classes of equivalent steps. In equivalent steps the same pairs of
+    /// nodes exchange equally many messages. These have equal bytes, are equally contiguous, and take the
+    /// machine's own routes. The numbers of messages that the ranks of a node send, and receive, are equal up to
+    /// the order of the ranks. Readers count one step of a class.
+    ///
+    /// A rule gives classes to all steps or, as the default, to none.
+    fn class_of_step(&self, _step: u32) -> Option<u64> {
         None
     }
 

@@ -198,8 +198,8 @@ impl<'x> Pool<'x> {
             open.sort_by(|a, b| a.0.total_cmp(&b.0));
             let machine = self.exchange().machine();
             let work_of = |place: usize| {
-                let Candidate { schedule, partly, work, .. } = &self.candidates[place];
-                let schedule = schedule.get().filter(|_| !partly)?;
+                let Candidate { schedule, work, .. } = &self.candidates[place];
+                let schedule = schedule.get()?;
                 Some(*work.get_or_init(|| counting_work(schedule, machine, None)))
             };
             let works = open.iter().filter_map(|&(_, place)| Some((place, work_of(place)?)));
@@ -216,10 +216,7 @@ impl<'x> Pool<'x> {
             let (price, done) = self.counted(&schedule, &floor, work, None, &go_on);
             self.left -= done;
             match price {
-                Some(price) => {
-                    let candidate = &mut self.candidates[place];
-                    (candidate.price, candidate.partly) = (price, price.priced == Priced::AtLeast);
-                }
+                Some(price) => self.candidates[place].price = price,
                 None => self.left = 0,
             }
         }

@@ -172,7 +172,7 @@ impl<'a> Pricing<'a> {
         })
     }
 
-    /// The floor of a schedule with this floor, after its first steps were counted.
+    /// The floor of a schedule with this floor, after some of its steps were counted.
     fn after(&self, counts: &Counts, floor: &Price) -> Price {
         let steps = floor.steps.saturating_sub(counts.steps) as f64;
         let bytes = floor.blocks * self.exchange.problem().block_bytes as f64 - counts.bytes as f64;

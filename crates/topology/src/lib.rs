@@ -52,7 +52,7 @@ pub use error::TopologyError;
 pub use ids::{Link, LinkId, Port, Rank};
 pub use machine::Machine;
 pub use ports::Ports;
-pub use radix::{MAX_DIMENSIONS, MixedRadix, gcd};
+pub use radix::{MAX_DIMENSIONS, MixedRadix, coprime, gcd};
 pub use route::{Route, Segment};
 pub use subset::Subset;
 pub use timing::{Barrier, Injection, PerClass, Timing};

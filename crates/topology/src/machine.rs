@@ -189,7 +189,7 @@ impl Machine {
             return self.least_per_byte_between();
         };
         let kinds = graph.kinds_of_nodes().iter().map(|&kind| &graph.link_kinds()[kind]);
-        kinds.map(|kind| self.per_byte_of_kind(kind)).fold(f64::INFINITY, f64::min)
+        kinds.map(|kind| self.per_byte_of_kind(kind)).reduce(f64::min).unwrap_or(0.0)
     }
 
     /// Seconds of startup that a message between two nodes has at least.
@@ -211,7 +211,7 @@ impl Machine {
         let class = |kind: &LinkKind| per_hop.of(self.first_class() + kind.class as usize);
         let of_kind = |kind: &LinkKind| kind.latency.unwrap_or_else(|| class(kind));
         let latencies = graph.link_kinds().iter().map(of_kind);
-        f64::from(graph.least_distance()) * latencies.fold(f64::INFINITY, f64::min)
+        f64::from(graph.least_distance()) * latencies.reduce(f64::min).unwrap_or(0.0)
     }
 
     fn least_from(&self, first: usize) -> f64 {

@@ -179,6 +179,13 @@ impl MixedRadix {
     }
 }
 
+/// The least number from `least`, at least 1, that has no divisor in common with `all`. Multiples of it, counted
+/// around `all`, visit every number.
+#[must_use]
+pub fn coprime(least: u64, all: u64) -> u64 {
+    (least.max(1)..).find(|&number| gcd(number, all) == 1).unwrap_or(1)
+}
+
 /// The greatest common divisor.
 #[must_use]
 pub fn gcd(a: u64, b: u64) -> u64 {

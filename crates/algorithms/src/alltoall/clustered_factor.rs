@@ -330,7 +330,7 @@ impl Rule for Clustered {
 
     /// In a round of equal nodes, steps differ in which ranks of a node take part, and whether some of them
     /// are the same.
-    fn alike(&self, step: u32) -> Option<u64> {
+    fn class_of_step(&self, step: u32) -> Option<u64> {
         let [phase] = &self.phases[..] else { return None };
         let Ok((round, j)) = phase.round_of(step, self.ports) else {
             return Some(1 << 40 | u64::from(step));

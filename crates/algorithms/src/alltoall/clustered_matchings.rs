@@ -249,7 +249,7 @@ impl Rule for Matchings {
     }
 
     /// In a round of equal nodes all steps have as many messages between the same nodes, each of other ranks.
-    fn alike(&self, step: u32) -> Option<u64> {
+    fn class_of_step(&self, step: u32) -> Option<u64> {
         let ([phase], clusters) = (&self.phases[..], self.nodes.clusters()) else { return None };
         let size = clusters.largest();
         let first = step * self.ports;

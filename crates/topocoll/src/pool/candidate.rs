@@ -30,8 +30,6 @@ pub(super) struct Candidate {
     pub(super) counted: Option<Price>,
     /// The work of counting it.
     pub(super) work: OnceLock<u128>,
-    /// Whether its price is a floor after some of its steps were counted.
-    pub(super) partly: bool,
     /// Whether it moves whole blocks.
     pub(super) whole: bool,
     /// Whether it is solved again at each block size.
@@ -61,7 +59,6 @@ impl Candidate {
             },
             counted: None,
             work: OnceLock::new(),
-            partly: false,
             whole,
             again: false,
             beaten: false,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use topocoll_schedule::Block;
-use topocoll_topology::{Graph, Rank, gcd};
+use topocoll_topology::{Graph, Rank, coprime};
 
 use crate::hops::{ends, entering};
 
@@ -118,10 +118,8 @@ impl Routes {
 /// The `place`-th of all numbers below `ranks`, in an order that depends on `round`.
 fn scattered(place: usize, ranks: usize, round: usize) -> usize {
     // Steps of about the golden section, coprime to the number of ranks.
-    let mut stride = (ranks * 89).div_ceil(144) + round;
-    while gcd(stride as u64, ranks as u64) > 1 {
-        stride += 1;
-    }
+    let least = (ranks * 89).div_ceil(144) + round;
+    let stride = coprime(least as u64, ranks as u64) as usize;
     (place * stride + round) % ranks
 }
 
