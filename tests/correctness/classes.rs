@@ -10,8 +10,8 @@ use common::{
 use proptest::prelude::*;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Collective, Injection, Method, Problem, Progress, check_counting_work, conflicts, count,
-    counting_work, link_totals, machine, verify_watched,
+    Collective, Counts, Injection, Method, Problem, Progress, Shape, Topology, check_counting_work,
+    conflicts, count, count_some, counting_work, link_totals, machine, verify_watched,
 };
 
 fn shape() -> impl Strategy<Value = String> {
@@ -55,11 +55,14 @@ proptest! {
 #[test]
 fn symmetry_of_graphs_changes_no_count() {
     let mut random = fastrand::Rng::with_seed(55);
-    let mut fewer = 0;
+    let (mut fewer, mut levelled) = (0, 0);
     for i in 0..reach(40, 300) {
         let mut machine = drawn_symmetric(&mut random);
         if machine.ranks() < 2 || machine.ranks() > 128 {
             continue;
+        }
+        if let Shape::Graph(graph) = machine.topology.network() {
+            levelled += u32::from(graph.levels().is_some());
         }
         set_values(&mut machine, random.u64(..));
         if random.bool() {
@@ -75,6 +78,12 @@ fn symmetry_of_graphs_changes_no_count() {
             let [counts, all] =
                 [&schedule, &plain].map(|of| count(of, &machine, None, MEMORY).unwrap());
             assert_eq!(counts, all, "{place}");
+            let most = random.u32(1..machine.ranks());
+            let some = count_some(&plain, &machine, MEMORY, most).unwrap();
+            assert!(some.bytes <= all.bytes && some.link_bytes <= all.link_bytes, "{place}");
+            let terms = |of: &Counts| [of.time.startup, of.time.transmission, of.time.propagation];
+            let higher = terms(&some).into_iter().zip(terms(&all)).any(|(some, all)| some > all);
+            assert!(!higher && some.messages <= all.messages, "{place}: {most} ranks");
             let [totals, all] = [&schedule, &plain].map(|of| link_totals(of, &machine));
             assert_eq!(totals, all, "{place}");
             let [work, all] = [&schedule, &plain].map(|of| counting_work(of, &machine, None));
@@ -82,6 +91,7 @@ fn symmetry_of_graphs_changes_no_count() {
         }
     }
     assert!(fewer > reach(30, 200), "{fewer}");
+    assert!(levelled > reach(5, 40), "{levelled}");
 }
 
 #[test]

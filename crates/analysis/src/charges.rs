@@ -227,6 +227,18 @@ impl Charges {
         self.route = self.route.max(weighed);
     }
 
+    /// Adds the links of a route, each with the messages of `bytes` that pass it and its equivalents.
+    pub(crate) fn links_of(
+        &mut self,
+        rates: &Rates<'_>,
+        links: impl Iterator<Item = (LinkId, u64)>,
+        bytes: u128,
+    ) {
+        let mut weighed = Weighed::default();
+        links.for_each(|(link, times)| self.pass(rates, &mut weighed, link, (times, bytes)));
+        self.route = self.route.max(weighed);
+    }
+
     /// Adds a link of a route for `times` messages of `bytes`.
     fn pass(
         &mut self,

@@ -247,10 +247,10 @@ fn by_class(
 }
 
 fn by_shift(visitor: &Visitor<'_>, step: u32, does: &mut Does, worst: &mut Worst) {
-    let Some(cyclic) = visitor.cyclic else { return };
+    let Some((cyclic, grid)) = visitor.cyclic.and_then(|of| Some((of, of.grid()?))) else { return };
     let mut shifts = Vec::new();
     visitor.each_shift(&cyclic, step, does, &mut |_, _, shift| shifts.push(shift));
-    worst.conflicts += shift::shared(cyclic.grid, &shifts, |links| worst.add(step, links));
+    worst.conflicts += shift::shared(grid, &shifts, |links| worst.add(step, links));
 }
 
 /// Lists the messages on a link.
@@ -258,10 +258,10 @@ fn list(visitor: &Visitor<'_>, conflict: &mut Conflict) {
     let topology = &*visitor.machine.topology;
     let (mut does, mut listed) = (Does::default(), Vec::new());
     let link = topology.link(conflict.link).expect("bug: a conflict on no link");
-    if let Some(cyclic) = visitor.cyclic {
+    if let Some((cyclic, grid)) = visitor.cyclic.and_then(|of| Some((of, of.grid()?))) {
         let size = topology.ranks() / topology.nodes();
         visitor.each_shift(&cyclic, conflict.step, &mut does, &mut |rank, sent, shift| {
-            list_shift(cyclic.grid, link, shift.node, |start, end| {
+            list_shift(grid, link, shift.node, |start, end| {
                 let at = |node: Rank, place: u32| Rank(node.0 * size + place);
                 listed.extend(cyclic.ends(rank, sent.peer, shift.node).map(|(from, to)| {
                     ConflictingMessage { from: at(start, from), to: at(end, to), bytes: sent.bytes }

@@ -14,7 +14,7 @@ use crate::error::{by_all_threads, check_memory, check_ranks};
 use crate::kinds::Boxes;
 use crate::loads::{Busiest, Loads};
 use crate::route_links::RouteLinks;
-use crate::shift::{self, Shift};
+use crate::shift::Shift;
 use crate::step_count::{Amounts, StepCount, Sums};
 use crate::traffic::Traffic;
 use crate::visit::{Does, Sent, Source, Visitor, Weights};
@@ -42,6 +42,8 @@ pub(crate) struct Counter<'a> {
     receivers: usize,
     /// Where ranks may act by the kinds of their coordinates, of which there are fewer than classes.
     kinds: Option<&'a Grid>,
+    /// The most classes that are visited in each step.
+    pub(crate) most: u32,
 }
 
 /// Classes of equivalent nodes.
@@ -153,7 +155,8 @@ impl<'a> Counter<'a> {
         let nodes_counted = if is_node { 0 } else { nodes.count() as usize };
         let ports = source.schedule().map_or(Ports::ALL, |of| of.problem.both_ports());
         let rates = Rates::new(machine);
-        Self { visitor, rates, ports, nodes, is_node, nodes_counted, receivers: 0, kinds: None }
+        let (receivers, kinds, most) = (0, None, u32::MAX);
+        Self { visitor, rates, ports, nodes, is_node, nodes_counted, receivers, kinds, most }
     }
 
     /// Bytes of the counters of one thread.
@@ -204,6 +207,7 @@ impl<'a> Counter<'a> {
             // Lines of a shift differ in the carries of all messages of a step.
             Shape::Grid(grid) if cyclic.is_some() => ports * dimensions(grid),
             Shape::Grid(grid) => dimensions(grid),
+            Shape::Graph(_) if cyclic.is_some() => ports,
             // Every hop of a route is visited.
             Shape::Graph(graph) => graph.diameter().max(1).into(),
             Shape::Complete | Shape::Clustered(_) => 1,
@@ -323,15 +327,20 @@ impl<'a> Counter<'a> {
         let (rates, classes) = (&self.rates, &self.visitor.classes);
         let ranks_per_class = u64::from(self.visitor.machine.ranks() / classes.count());
         scratch.shifts.clear();
-        self.visitor.each_active(step, &mut |rank| {
+        let mut visit = |rank| {
             self.count_rank(step, (rank, ranks_per_class, None), weights, scratch, &mut out);
-        });
+        };
+        if classes.count() <= self.most {
+            self.visitor.each_active(step, &mut visit);
+        } else {
+            some(classes.count(), self.most).for_each(|class| visit(classes.representative(class)));
+        }
         for load in scratch.received.iter_mut().map(std::mem::take) {
             out.exceed(rates, self.ports.rank, load, 1);
             out.charges.rank(rates, load[0].sum, self.is_node);
         }
         if let Some(cyclic) = self.visitor.cyclic {
-            shift::count(cyclic.grid, rates, &scratch.shifts, &mut out);
+            cyclic.count(rates, &scratch.shifts, &mut out);
         }
         if let Some(loads) = &mut scratch.loads {
             loads.take(rates, &mut scratch.busiest);
@@ -507,4 +516,11 @@ impl<'a> Counter<'a> {
         };
         by_node[class][direction].add(times, message.bytes);
     }
+}
+
+/// Some numbers below `all`, at most `most`: runs of eight, evenly apart.
+fn some(all: u32, most: u32) -> impl Iterator<Item = u32> {
+    let runs = (most / 8).max(1);
+    let first = move |run: u32| (u64::from(run) * u64::from(all) / u64::from(runs)) as u32;
+    (0..runs).flat_map(move |run| first(run)..(first(run) + most.min(8)).min(first(run + 1)))
 }

@@ -55,12 +55,12 @@ pub(crate) fn check_counting_memory(
 fn read<T>(
     schedule: &Schedule,
     machine: &Machine,
-    read: impl FnOnce(&Counter<'_>, &Schedule) -> T,
+    read: impl FnOnce(Counter<'_>, &Schedule) -> T,
 ) -> Result<T, AnalysisError> {
     check_ranks(schedule.problem.ranks, machine)?;
     let seen = schedule.seen(machine);
     let (schedule, machine) = seen.as_ref().map_or((schedule, machine), |(of, on)| (of, on));
-    Ok(read(&Counter::new(schedule, machine)?, schedule))
+    Ok(read(Counter::new(schedule, machine)?, schedule))
 }
 
 /// Counts a schedule on a machine: every step, every link, one rank of each class that is not idle.
@@ -129,6 +129,26 @@ pub fn count_while(
             !steps.is_multiple_of(64) || go_on(steps, &sums.close(schedule, timing))
         });
         Ok((steps, sums.close(schedule, timing)))
+    })?
+}
+
+/// Counts as [`count`] does, but at most `ranks` of the ranks in each step: every amount is at most
+/// what [`count`] gives.
+///
+/// # Errors
+/// As [`count`].
+pub fn count_some(
+    schedule: &Schedule,
+    machine: &Machine,
+    memory: u128,
+    ranks: u32,
+) -> Result<Counts, AnalysisError> {
+    read(schedule, machine, |mut counter, schedule| {
+        counter.fits(memory)?;
+        counter.most = ranks;
+        let timing = &counter.visitor.machine.timing;
+        let sums = counter.each_step(false, |_, _, _| true);
+        Ok(sums.close(schedule, timing))
     })?
 }
 

@@ -1,4 +1,4 @@
-//! Link loads of a uniform shift on a grid, in closed form.
+//! Link loads of a uniform shift on a grid, in closed form; on a [`tree`].
 //!
 //! In a step of a cyclic rule every node x sends a message of equal size to x + s (mod P). Along
 //! dimension u the message turns from position a to a + t (mod side), where t is `s_u`, or `s_u +
@@ -14,23 +14,32 @@
 //! to dimensions and messages and does not depend on the size.
 
 mod totals;
+mod tree;
 
 use smallvec::SmallVec;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Grid, LinkId, Rank, Shape, Ties, Topology};
+use topocoll_topology::{Grid, Level, LinkId, MixedRadix, Rank, Shape, Ties, Topology};
 
 pub(crate) use self::totals::Totals;
 use crate::charges::Rates;
 use crate::step_count::StepCount;
 
-/// A rule on a grid of nodes in which equivalent ranks send to the same shifts of the number of
-/// their node, by equal routes.
+/// A rule in which equivalent ranks send to the same shifts of the number of their node, by the routes of a
+/// grid or a tree.
 #[derive(Clone, Copy)]
 pub(crate) struct Cyclic<'t> {
-    pub(crate) grid: &'t Grid,
+    pub(crate) over: Over<'t>,
+    nodes: u32,
     /// Ranks on each node.
     size: u32,
     classes: Classes,
+}
+
+/// The links of a network on which a shift has a closed form.
+#[derive(Clone, Copy)]
+pub(crate) enum Over<'t> {
+    Grid(&'t Grid),
+    Tree(&'t [Level]),
 }
 
 #[derive(Clone, Copy)]
@@ -50,9 +59,8 @@ pub(crate) struct Shift {
 }
 
 impl<'t> Cyclic<'t> {
-    /// The grid, if the classes are those of such a rule.
+    /// If the classes are those of such a rule.
     pub(crate) fn new(classes: &RankClasses, topology: &'t dyn Topology) -> Option<Self> {
-        let Shape::Grid(grid) = topology.network() else { return None };
         let size = match topology.shape() {
             Shape::Clustered(clusters) => clusters.equal_size()?,
             _ => 1,
@@ -62,7 +70,28 @@ impl<'t> Cyclic<'t> {
             ([_, within], [1, period]) if *within == size => Classes::Nodes(*period),
             _ => return None,
         };
-        (grid.ties() == Ties::Up).then_some(Self { grid, size, classes })
+        let over = match topology.network() {
+            Shape::Grid(grid) if grid.ties() == Ties::Up => Over::Grid(grid),
+            Shape::Graph(graph) => Over::Tree(graph.levels()?),
+            _ => return None,
+        };
+        Some(Self { over, nodes: topology.nodes(), size, classes })
+    }
+
+    /// The grid, if it is over one.
+    pub(crate) fn grid(&self) -> Option<&'t Grid> {
+        match self.over {
+            Over::Grid(grid) => Some(grid),
+            Over::Tree(_) => None,
+        }
+    }
+
+    /// Adds the link loads of a step in which every node sends these messages.
+    pub(crate) fn count(&self, rates: &Rates<'_>, messages: &[Shift], step: &mut StepCount) {
+        match self.over {
+            Over::Grid(grid) => count(grid, rates, messages, step),
+            Over::Tree(levels) => tree::count(levels, rates, messages, step),
+        }
     }
 
     /// The ranks of a node that differ in which of their messages leave it.
@@ -75,8 +104,12 @@ impl<'t> Cyclic<'t> {
 
     /// The nodes, all equivalent.
     pub(crate) fn nodes(&self) -> RankClasses {
-        let radix = self.grid.radix().clone();
-        RankClasses::translations(radix, self.grid.sides().iter().map(|_| 1).collect())
+        let radix = match self.over {
+            Over::Grid(grid) => grid.radix().clone(),
+            Over::Tree(_) => MixedRadix::new(&[self.nodes]).expect("a machine has nodes"),
+        };
+        let periods = radix.sides().iter().map(|_| 1).collect();
+        RankClasses::translations(radix, periods)
     }
 
     /// The messages that the ranks of node 0 equivalent to a representative send if it sends `bytes`
@@ -86,7 +119,7 @@ impl<'t> Cyclic<'t> {
         let both = match self.classes {
             Classes::Nodes(period) => [(node, self.size / period), (0, 0)],
             // The last ranks of the node reach one node more.
-            Classes::Ranks => [(node, self.size - local), ((node + 1) % self.grid.ranks(), local)],
+            Classes::Ranks => [(node, self.size - local), ((node + 1) % self.nodes, local)],
         };
         let shifts = both.into_iter().filter(|&(_, times)| times > 0);
         shifts.map(move |(node, times)| Shift { node, times, bytes })
@@ -105,8 +138,7 @@ impl<'t> Cyclic<'t> {
         to: Rank,
         node: u32,
     ) -> impl Iterator<Item = (u32, u32)> + use<> {
-        let Self { size, classes, grid } = *self;
-        let nodes = grid.ranks();
+        let Self { size, classes, nodes, .. } = *self;
         let apart = match classes {
             Classes::Ranks => 1,
             Classes::Nodes(period) => period,
@@ -123,8 +155,8 @@ impl<'t> Cyclic<'t> {
     }
 }
 
-/// Adds the link loads of a step in which every node sends these messages.
-pub(crate) fn count(grid: &Grid, rates: &Rates<'_>, messages: &[Shift], step: &mut StepCount) {
+/// Adds the link loads of a step on a grid.
+fn count(grid: &Grid, rates: &Rates<'_>, messages: &[Shift], step: &mut StepCount) {
     for u in 0..grid.sides().len() {
         let class = rates.first_class() + u;
         each_line_group(grid, u, messages, |group| {

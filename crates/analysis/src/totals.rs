@@ -40,7 +40,7 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
     let work = u128::from(visitor.classes.count()) * u128::from(steps);
     check_work("adding up what links carry", work, WORK_LIMIT).ok()?;
     if let Some(cyclic) = visitor.cyclic {
-        let (mut totals, mut does) = (shift::Totals::new(cyclic.grid), Does::default());
+        let (mut totals, mut does) = (shift::Totals::new(cyclic.over), Does::default());
         for step in 0..steps {
             visitor.each_shift(&cyclic, step, &mut does, &mut |_, _, shift| totals.add(shift));
         }

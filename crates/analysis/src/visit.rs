@@ -70,11 +70,16 @@ pub(crate) struct Does {
 impl<'a> Visitor<'a> {
     /// The classes must be those of the source, or finer.
     pub(crate) fn new(source: Source<'a>, machine: &'a Machine, classes: &RankClasses) -> Self {
-        let schedule = source.schedule();
-        let found = schedule.and_then(|_| symmetry::orbits(classes, &*machine.topology));
+        let (schedule, topology) = (source.schedule(), &*machine.topology);
         let own_routes = || schedule.is_some_and(|of| !names_routes(of, classes));
+        let cyclic = schedule.and_then(|_| Cyclic::new(classes, topology));
+        let cyclic = cyclic.filter(|cyclic| cyclic.grid().is_some() || own_routes());
+        let found = match (cyclic, schedule) {
+            (None, Some(_)) => symmetry::orbits(classes, topology),
+            _ => None,
+        };
         let found = found.filter(|(_, orbits)| orbits.keep_ports || own_routes());
-        Self::with(source, machine, classes, found)
+        Self::with(source, machine, classes, (cyclic, found))
     }
 
     /// The same with no more classes than the numbering of the machine gives.
@@ -83,17 +88,18 @@ impl<'a> Visitor<'a> {
         machine: &'a Machine,
         classes: &RankClasses,
     ) -> Self {
-        Self::with(source, machine, classes, None)
+        let cyclic = source.schedule().and_then(|_| Cyclic::new(classes, &*machine.topology));
+        let cyclic = cyclic.filter(|cyclic| cyclic.grid().is_some());
+        Self::with(source, machine, classes, (cyclic, None))
     }
 
     fn with(
         source: Source<'a>,
         machine: &'a Machine,
         classes: &RankClasses,
-        found: Option<(RankClasses, Arc<Orbits>)>,
+        (cyclic, found): (Option<Cyclic<'a>>, Option<(RankClasses, Arc<Orbits>)>),
     ) -> Self {
         let topology = &*machine.topology;
-        let cyclic = source.schedule().and_then(|_| Cyclic::new(classes, topology));
         let (classes, orbits) = match (cyclic, found) {
             (Some(_), _) => (classes.clone(), None),
             (None, Some((classes, orbits))) => (classes, Some(orbits)),

@@ -58,6 +58,9 @@ pub(crate) struct Found {
     schedule: Option<Schedule>,
 }
 
+/// The most ranks that raise a floor.
+const SOME: u32 = 64;
+
 /// Segments that are counted to the end, part of a second, even if a schedule turns out to be slower.
 const MUCH_WORK: u128 = 1 << 23;
 
@@ -204,6 +207,14 @@ impl<'x> Pool<'x> {
             };
             let works = open.iter().filter_map(|&(_, place)| Some((place, work_of(place)?)));
             let works: Vec<(usize, u128)> = works.collect();
+            let is_new = |&&(place, work): &&(usize, u128)| {
+                work > MUCH_WORK && !self.candidates[place].by_some
+            };
+            let new: Vec<usize> = works.iter().filter(is_new).map(|&(place, _)| place).collect();
+            if !new.is_empty() {
+                self.raise_floors(&new);
+                continue;
+            }
             let Some(&(place, work)) = works.iter().find(|(_, work)| *work <= self.left) else {
                 return open.is_empty();
             };
@@ -219,6 +230,22 @@ impl<'x> Pool<'x> {
                 Some(price) => self.candidates[place].price = price,
                 None => self.left = 0,
             }
+        }
+    }
+
+    /// Raises the floors of candidates by some of their ranks.
+    fn raise_floors(&mut self, places: &[usize]) {
+        let raised = parallel::each(places).map(|&place| {
+            let Candidate { schedule, price, work, .. } = &self.candidates[place];
+            let (ranks, all) = (self.exchange().problem().ranks, work.get()?);
+            let some = u32::try_from(u128::from(ranks) * WORK_PER_SETTING / all).ok()?.min(SOME);
+            self.pricing.by_some(schedule.get()?, price, some)
+        });
+        let raised: Vec<Option<Price>> = raised.collect();
+        for (&place, raised) in places.iter().zip(raised) {
+            let candidate = &mut self.candidates[place];
+            candidate.by_some = true;
+            candidate.price = raised.unwrap_or(candidate.price);
         }
     }
 

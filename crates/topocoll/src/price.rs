@@ -1,7 +1,9 @@
 //! The cost of a setting of an algorithm on a machine: counted, bounded from below, or printed.
 
 use topocoll_algorithms::{ByLinks, Claims, Solution, StepsOf};
-use topocoll_analysis::{Counts, Measure, Time, bounds, count, count_while, counting_work};
+use topocoll_analysis::{
+    Counts, Measure, Time, bounds, count, count_some, count_while, counting_work,
+};
 use topocoll_schedule::Schedule;
 use topocoll_topology::{INTER_NODE, INTRA_NODE, Machine, PerClass, Ports, Timing};
 
@@ -170,6 +172,21 @@ impl<'a> Pricing<'a> {
         } else {
             raised(&counts)
         })
+    }
+
+    /// A higher floor of a schedule with this floor, by at most `ranks` of its ranks in each step.
+    pub(crate) fn by_some(&self, schedule: &Schedule, floor: &Price, ranks: u32) -> Option<Price> {
+        let (machine, memory) = (self.exchange.machine(), self.exchange.limits().memory);
+        let Time { startup, transmission, propagation, rearrangement, barrier } = floor.time;
+        let some = count_some(schedule, machine, memory, ranks).ok()?.time;
+        let time = Time {
+            startup: startup.max(some.startup),
+            transmission: transmission.max(some.transmission),
+            propagation: propagation.max(some.propagation),
+            rearrangement: rearrangement.max(some.rearrangement),
+            barrier,
+        };
+        Some(Price { time, ..*floor })
     }
 
     /// The floor of a schedule with this floor, after some of its steps were counted.

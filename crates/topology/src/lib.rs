@@ -58,7 +58,9 @@ pub use subset::Subset;
 pub use timing::{Barrier, Injection, PerClass, Timing};
 pub use topology::clusters::{Clusters, INTER_NODE, INTRA_NODE};
 pub use topology::complete::FullyConnected;
-pub use topology::graph::{Capacity, Graph, LinkKind, ListedGraph, Orbit, Orbits, Translation};
+pub use topology::graph::{
+    Capacity, Graph, Level, LinkKind, ListedGraph, Orbit, Orbits, Translation,
+};
 pub use topology::grid::{Grid, Ties};
 pub use topology::lattice::{Failure, Fault, Lattice};
 pub use topology::{Shape, Topology};

@@ -1,37 +1,50 @@
 //! Link loads of several steps together.
 
 use hashbrown::HashMap;
-use topocoll_topology::Grid;
+use topocoll_topology::{Grid, Level};
 
-use super::{Shift, most, turn};
+use super::{Over, Shift, most, tree, turn};
 
 /// The bytes on the busiest link over several steps.
-pub(crate) struct Totals<'g> {
-    grid: &'g Grid,
-    along: Vec<TotalsAlong>,
+pub(crate) enum Totals<'t> {
+    Grid(&'t Grid, Vec<TotalsAlong>),
+    /// The bytes on a link of each level, upwards or downwards.
+    Tree(&'t [Level], Vec<u128>),
 }
 
 /// Bytes on the links of one dimension, upwards and downwards.
 #[derive(Clone, Default)]
-struct TotalsAlong {
+pub(crate) struct TotalsAlong {
     /// Bytes on lines of the lowest suffix.
     lowest: [i128; 2],
     /// By suffix, the bytes by which lines from this suffix on carry more.
     more: HashMap<u32, [i128; 2]>,
 }
 
-impl<'g> Totals<'g> {
-    pub(crate) fn new(grid: &'g Grid) -> Self {
-        Self { grid, along: vec![TotalsAlong::default(); grid.sides().len()] }
+impl<'t> Totals<'t> {
+    pub(crate) fn new(over: Over<'t>) -> Self {
+        match over {
+            Over::Grid(grid) => Self::Grid(grid, vec![TotalsAlong::default(); grid.sides().len()]),
+            Over::Tree(levels) => Self::Tree(levels, vec![0; levels.len()]),
+        }
     }
 
     /// Adds messages of every node.
     pub(crate) fn add(&mut self, message: Shift) {
         let (shift, bytes) = (message.node, u128::from(message.times) * message.bytes);
-        for (u, along) in self.along.iter_mut().enumerate() {
-            let stride = self.grid.radix().stride(u);
+        let (grid, along) = match self {
+            Self::Grid(grid, along) => (*grid, along),
+            Self::Tree(levels, sums) => {
+                for (level, sum) in levels.iter().zip(sums) {
+                    *sum += u128::from(tree::leaving(levels, level, shift)) * bytes;
+                }
+                return;
+            }
+        };
+        for (u, along) in along.iter_mut().enumerate() {
+            let stride = grid.radix().stride(u);
             let on_lines = |suffix| {
-                let most = most(self.grid, u, turn(self.grid, u, shift, suffix));
+                let most = most(grid, u, turn(grid, u, shift, suffix));
                 most.map(|messages| i128::from(messages) * bytes as i128)
             };
             let (below, carrying) = (on_lines(0), stride - shift % stride);
@@ -46,7 +59,11 @@ impl<'g> Totals<'g> {
 
     /// Bytes on the busiest link.
     pub(crate) fn max_link_bytes(self) -> u128 {
-        let along = self.along.into_iter().map(|TotalsAlong { lowest: mut bytes, more }| {
+        let along = match self {
+            Self::Grid(_, along) => along,
+            Self::Tree(_, sums) => return sums.into_iter().max().unwrap_or(0),
+        };
+        let along = along.into_iter().map(|TotalsAlong { lowest: mut bytes, more }| {
             let mut more: Vec<_> = more.into_iter().collect();
             more.sort_unstable_by_key(|&(suffix, _)| suffix);
             more.into_iter().fold(bytes[0].max(bytes[1]), |most, (_, more)| {

@@ -30,6 +30,8 @@ pub(super) struct Candidate {
     pub(super) counted: Option<Price>,
     /// The work of counting it.
     pub(super) work: OnceLock<u128>,
+    /// Whether its floor was raised by some of its ranks.
+    pub(super) by_some: bool,
     /// Whether it moves whole blocks.
     pub(super) whole: bool,
     /// Whether it is solved again at each block size.
@@ -59,6 +61,7 @@ impl Candidate {
             },
             counted: None,
             work: OnceLock::new(),
+            by_some: false,
             whole,
             again: false,
             beaten: false,

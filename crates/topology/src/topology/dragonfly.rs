@@ -117,7 +117,7 @@ impl Dragonfly {
             });
             listed.next_vertex();
         }
-        Ok(Graph::new(form, self.all_nodes(), classes, listed.done(), self))
+        Ok(Graph::new(form, self.all_nodes(), classes, listed.done(), Box::new(self)))
     }
 
     fn all_nodes(&self) -> u32 {

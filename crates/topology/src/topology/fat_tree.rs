@@ -123,7 +123,7 @@ impl FatTree {
                 listed.next_vertex();
             }
         }
-        Ok(Graph::new(form, nodes, classes, listed.done(), self))
+        Ok(Graph::new(form, nodes, classes, listed.done(), Box::new(self)))
     }
 
     /// The level of a vertex.

@@ -1,11 +1,13 @@
 //! Networks as lists of links: nodes, switches, and the routes between the nodes.
 
 mod known;
+mod levels;
 mod links;
 mod listed;
 mod shortest;
 mod symmetry;
 mod table;
+mod tree;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -15,6 +17,7 @@ use super::lattice::Lattice;
 use crate::{Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError};
 
 pub(crate) use known::Known;
+pub use levels::Level;
 pub use links::{Capacity, LinkKind};
 pub(crate) use links::{Links, ListedLinks};
 pub use listed::ListedGraph;
@@ -25,7 +28,7 @@ pub use symmetry::{Orbit, Orbits, Translation};
 /// The most directed links of a graph.
 pub(crate) const MOST_LINKS: u64 = 1 << 26;
 
-/// The most nodes of a graph whose routes are a formula.
+/// The most nodes of a graph whose routes are a formula, and vertices of a tree.
 const MOST_NODES: u64 = 1 << 20;
 
 /// The rule that gives the routes of a graph.
@@ -42,6 +45,11 @@ pub(crate) trait Routes: fmt::Debug + Send + Sync {
 
     /// The most links on a route.
     fn diameter(&self) -> u32;
+
+    /// Whether no two nodes are joined by fewer links than their route has.
+    fn are_shortest(&self) -> bool {
+        false
+    }
 
     /// Whether every renaming of vertices that keeps links and their kinds keeps all routes.
     fn follow_links(&self) -> bool {
@@ -96,6 +104,7 @@ pub struct Graph {
     pub(crate) routed_load: Known<f64>,
     pub(crate) farthest: OnceLock<Option<u32>>,
     pub(crate) kinds_of_nodes: OnceLock<Vec<usize>>,
+    pub(crate) levels: OnceLock<Option<Vec<Level>>>,
     pub(crate) symmetries: Symmetries,
     pub(crate) number: u64,
 }
@@ -107,7 +116,7 @@ impl Graph {
         nodes: u32,
         classes: Vec<String>,
         links: Links,
-        routes: impl Routes + 'static,
+        routes: Box<dyn Routes>,
     ) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Self {
@@ -116,13 +125,14 @@ impl Graph {
             names: Vec::new(),
             classes,
             links,
-            routes: Box::new(routes),
+            routes,
             lattice: None,
             translations: None,
             least_load: Known::default(),
             routed_load: Known::default(),
             farthest: OnceLock::new(),
             kinds_of_nodes: OnceLock::new(),
+            levels: OnceLock::new(),
             symmetries: Symmetries::default(),
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         }
@@ -225,6 +235,9 @@ impl Graph {
         /// The most visits of links.
         const VISITED: usize = 1 << 27;
         *self.farthest.get_or_init(|| {
+            if self.routes.are_shortest() {
+                return Some(self.diameter());
+            }
             let sources = if self.translations.is_some() { 1 } else { self.nodes };
             if (sources as usize).saturating_mul(self.links.count()) > VISITED {
                 return None;

@@ -40,7 +40,7 @@ impl Graph {
         let classes = (0..sides.len()).map(|u| format!("dimension {u}")).collect();
         let form = format!("hyperx:{}", sides.join("x"));
         let routes = DimensionOrder { radix: radix.clone() };
-        let graph = Self::new(form, nodes, classes, links.done(), routes);
+        let graph = Self::new(form, nodes, classes, links.done(), Box::new(routes));
         Ok(Self { translations: Some(radix), ..graph })
     }
 }

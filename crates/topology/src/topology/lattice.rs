@@ -224,7 +224,7 @@ fn of_places(
     Ok(Graph {
         lattice: Some(lattice),
         translations,
-        ..Graph::new(form, nodes, classes, links, routes)
+        ..Graph::new(form, nodes, classes, links, Box::new(routes))
     })
 }
 

@@ -1,12 +1,13 @@
 //! Graphs from lists of links.
 
 use super::shortest::Shortest;
-use super::{Capacity, Graph, LinkKind, ListedLinks, MOST_LINKS};
+use super::tree::Tree;
+use super::{Capacity, Graph, LinkKind, ListedLinks, MOST_LINKS, MOST_NODES, Routes};
 use crate::error::check_limit;
 use crate::text::printable;
 use crate::{MAX_DIMENSIONS, TopologyError};
 
-/// The most vertices of a graph whose links are listed.
+/// The most vertices of a graph whose links are listed and are not those of a tree.
 pub(crate) const MOST_VERTICES: u64 = 1 << 15;
 
 /// The most pairs of a node and a vertex between which routes are kept.
@@ -32,17 +33,16 @@ pub struct ListedGraph {
 impl ListedGraph {
     /// The graph whose routes have the fewest links. Where several links of a vertex lead nearer to
     /// the destination, c of them, a message takes number (source + destination) mod c, in the
-    /// order of their numbers.
+    /// order of their numbers. A tree has at most 2^20 vertices, another graph 2^15, and 2^27 pairs of a node
+    /// and a vertex.
     ///
     /// # Errors
     /// No nodes, a link of a vertex that is not there, to itself or without capacity, a node that
     /// cannot reach another, or too many vertices, links, classes or kinds of links.
     pub fn with_shortest_routes(mut self) -> Result<Graph, TopologyError> {
-        let pairs = u64::from(self.nodes) * (u64::from(self.nodes) + u64::from(self.switches));
-        check_limit("pairs of a node and a vertex", pairs, MOST_PAIRS)?;
         let vertices = u64::from(self.nodes) + u64::from(self.switches);
         let links = self.links.len() as u64;
-        check_limit("vertices", vertices, MOST_VERTICES)?;
+        check_limit("vertices", vertices, MOST_NODES)?;
         check_limit("links", links, MOST_LINKS)?;
         check_limit("link classes", self.classes.len() as u64, MAX_DIMENSIONS as u64)?;
         if self.nodes == 0 {
@@ -88,10 +88,19 @@ impl ListedGraph {
             Some(name) => name.clone(),
             None => vertex.to_string(),
         };
-        let routes = Shortest::new(&links, self.nodes).map_err(|(from, to)| {
-            let (from, to) = (name(from), name(to));
-            format!("not connected: node {from} cannot reach node {to}")
-        })?;
+        let routes: Box<dyn Routes> = match Tree::of(&links, self.nodes) {
+            Some(tree) => Box::new(tree),
+            None => {
+                let pairs = u64::from(self.nodes) * vertices;
+                check_limit("pairs of a node and a vertex", pairs, MOST_PAIRS)?;
+                check_limit("vertices", vertices, MOST_VERTICES)?;
+                let shortest = Shortest::new(&links, self.nodes).map_err(|(from, to)| {
+                    let (from, to) = (name(from), name(to));
+                    format!("not connected: node {from} cannot reach node {to}")
+                })?;
+                Box::new(shortest)
+            }
+        };
         Ok(Graph {
             names: self.names.iter().map(|name| printable(name)).collect(),
             ..Graph::new(

@@ -144,6 +144,10 @@ impl Routes for Shortest {
         self.diameter
     }
 
+    fn are_shortest(&self) -> bool {
+        true
+    }
+
     fn follow_links(&self) -> bool {
         self.unique
     }

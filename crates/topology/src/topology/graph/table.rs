@@ -61,7 +61,7 @@ impl Graph {
                 self.nodes,
                 self.classes.clone(),
                 self.links.clone(),
-                routes,
+                Box::new(routes),
             )
         })
     }
