@@ -7,6 +7,7 @@ mod calibrate_mpi;
 mod check;
 mod conflicts;
 mod front;
+mod gains;
 mod heading;
 mod heat;
 mod help;

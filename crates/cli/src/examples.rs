@@ -6,7 +6,8 @@ pub(crate) const SELECT: &str = "Examples:
   topocoll select full:64 --ports 2 --op allgather --json
   topocoll select torus:8x8 --model wormhole
   topocoll select torus:32x32 --model fluid --budget 1
-  topocoll select full:16 --demand sparse:7";
+  topocoll select full:16 --demand sparse:7
+  topocoll select infiniband-8x4 --against openmpi --release 5.0";
 
 pub(crate) const ALGORITHMS: &str = "Examples:
   topocoll algorithms

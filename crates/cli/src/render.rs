@@ -17,7 +17,7 @@ pub(crate) use heat::{Heat, Links};
 pub(crate) use json::{
     Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, VERSION,
 };
-pub(crate) use output::{height, print};
+pub(crate) use output::{height, print, print_beside};
 pub(crate) use picture::{check_picture, write_picture};
 pub(crate) use plot::{Axes, Curve, Plot, Stroke};
 pub(crate) use table::{Field, Table, facts, table, width};

@@ -50,6 +50,13 @@ pub(crate) struct Select {
     /// its sizes in bytes, separated by commas
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
+    /// Also show, by block size, what this MPI library would gain: its default algorithm, its fastest and
+    /// the options that force it, the best schedule here
+    #[arg(long, value_name = "LIBRARY", value_parser = libraries())]
+    pub(crate) against: Option<String>,
+    /// Version of that library [default: Open MPI's 4.1, MPICH's 5.0]
+    #[arg(long, requires = "against")]
+    pub(crate) release: Option<String>,
 }
 
 #[derive(ClapArgs, Debug)]
@@ -300,9 +307,28 @@ pub(crate) struct Tune {
     pub(crate) rounds: Option<usize>,
     #[command(flatten)]
     pub(crate) mpi_program: MpiProgram,
+    /// Only these ranks of the machine, such as 0-7,12; communicators have the first of them
+    #[arg(long, value_name = "RANKS", value_parser = rank_list, conflicts_with = "measured")]
+    pub(crate) ranks: Option<RankList>,
+    /// Add a schedule from a file to those that the library is compared with; may be repeated
+    #[arg(long, value_name = "FILE|DIR", conflicts_with = "measured")]
+    pub(crate) schedule: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) elsewhere: Elsewhere,
     /// Write the file here, not to standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// Options of other commands, which [`check`](crate::uses::check) refuses with a reason.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Elsewhere {
+    #[arg(long, hide = true)]
+    demand: Option<String>,
+    #[arg(long, hide = true)]
+    model: Option<Model>,
+    #[arg(long, hide = true)]
+    algorithm: Option<String>,
 }
 
 fn libraries() -> impl TypedValueParser<Value = String> {

@@ -3,6 +3,7 @@ mod answer;
 use anyhow::Context;
 use serde::Serialize;
 use topocoll::contention::{ContentionModel, Estimate, Sync};
+use topocoll::tune::Modelled;
 use topocoll::{
     AnalysisError, Budget, Choice, Error, Exchange, Machine, NotSimulated, Parameters, Priced,
     Selection, check_demand_work,
@@ -11,6 +12,7 @@ use topocoll::{
 use topocoll_report::words::{in_full, reason};
 
 use self::answer::answer;
+use super::gains::{Gains, library};
 use super::request;
 use super::say_refused;
 use super::whole::Whole;
@@ -68,6 +70,9 @@ struct Report {
     /// All messages posted at once over all ports, by the fluid model.
     #[serde(skip_serializing_if = "Option::is_none")]
     all_at_once_seconds: Option<f64>,
+    /// What an MPI library would gain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    library: Option<Gains>,
 }
 
 /// The time of the best choice by another model.
@@ -181,6 +186,13 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     }
     if let Some(model) = model {
         rank_by(model, args.budget, &exchange, &selection, &mut report)?;
+    }
+    if let Some(name) = &args.against {
+        let library = library(name);
+        let release = library.release(args.release.as_deref()).map_err(Error::from)?;
+        let (machine, operation) = (exchange.machine(), exchange.problem().operation);
+        let modelled = Modelled::new(library, machine, operation).context("--against")?;
+        report.library = Some(Gains::new(library, release, &modelled, &exchange, &selection));
     }
     report.best_delivers = prove(&exchange, report.recommended.as_ref())?;
     print(options.json, &report, || {
@@ -315,6 +327,7 @@ fn report(exchange: &Exchange<'_>, selection: &Selection) -> Report {
             barrier_seconds: found.barrier,
         }),
         all_at_once_seconds: selection.all_at_once,
+        library: None,
     }
 }
 

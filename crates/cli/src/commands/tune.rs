@@ -4,14 +4,19 @@ use anyhow::Context;
 use serde::Serialize;
 use topocoll::text::printable;
 use topocoll::tune::{
-    Given, LIBRARIES, Library, Rules, Times, Tuning, by_model, by_times, communicators,
+    Given, Library, Modelled, Rules, Times, Tuning, by_model, by_times, communicators, first,
 };
-use topocoll::{Collective, Error, Machine};
+use topocoll::{Collective, Error, Exchange, Machine, Problem, Sync};
 
+use super::gains::{Gains, library};
 use super::mpi_program::said;
+use super::say_refused;
+use crate::error::say;
 use crate::host::check_fits;
-use crate::machine::{machine, read_whole};
-use crate::render::{Answer, VERSION, bytes, check_files, print, table, write_file};
+use crate::machine::{catalogue, exchange, machine, ranked, read_whole};
+use crate::render::{
+    Answer, VERSION, bytes, check_files, print, print_beside, seconds, table, write_file,
+};
 use crate::{Outcome, args};
 
 /// Default rounds of measuring.
@@ -19,6 +24,9 @@ const ROUNDS: usize = 9;
 
 /// Most bytes of the `--base` file.
 const LARGEST_BASE: u64 = 1 << 26;
+
+/// The block at which the best schedules are ranked.
+const BLOCK: u64 = 1024;
 
 /// Bytes of a rank and its place.
 const RANK: u128 = 16;
@@ -30,6 +38,9 @@ struct Report {
     machine: String,
     ranks: u32,
     rules: Vec<Rule>,
+    /// For the largest communicator; none for measured rules, and releases whose defaults are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gains: Option<Gains>,
 }
 
 #[derive(Serialize)]
@@ -38,25 +49,26 @@ struct Rule {
     operation: String,
     from_block_bytes: u64,
     algorithm: &'static str,
+    /// Requests of a rank at a time; none where the library's parameter stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests: Option<u32>,
+    /// At the first block size, predicted or measured.
+    time_seconds: f64,
 }
 
 pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     check_files(&[("--out", args.out.as_deref())])?;
-    let library = LIBRARIES.iter().find(|library| library.name == args.library);
-    let library = library.expect("bug: arguments have known libraries");
-    let machine = machine(&args.common.machine, options)?;
-    let operations = match options.op {
-        Some(operation) => vec![operation],
-        None => vec![Collective::AllGather, Collective::AllToAll],
-    };
-    let sizes = communicators(&machine, &args.communicators).map_err(Error::from)?;
+    let library = library(&args.library);
+    let whole = machine(&args.common.machine, options)?;
+    let asked = exchange(&whole, options, args.ranks.as_ref())?;
+    let (machine, operation) = (asked.machine(), asked.problem().operation);
+    let sizes = communicators(machine, &args.communicators).map_err(Error::from)?;
     let most = sizes.iter().copied().max().unwrap_or(0);
     check_fits("the ranks of a communicator", most, RANK).context("--communicators")?;
-    let tuning = if args.measured {
-        measured(library, &machine, &sizes, &operations, args)?
-    } else {
-        by_model(library, &machine, &sizes, &operations)?
+    let (tuning, modelled) = match args.measured {
+        true => (measured(library, machine, &sizes, operation, args)?, Vec::new()),
+        false => by_model(library, machine, &sizes, &[operation])?,
     };
     let base = match &args.base {
         Some(path) => Some(read_whole(path, LARGEST_BASE)?),
@@ -65,14 +77,10 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
     let mut given = Given::default();
     (given.release, given.base) = (args.release.as_deref(), base.as_deref());
     let file = library.write(&tuning, &given).map_err(Error::from)?;
-    match &args.out {
-        Some(path) => write_file(path, |out| Ok(out.write_all(file.as_bytes())?))?,
-        None if !options.json => {
-            std::io::stdout().write_all(file.as_bytes()).context("cannot write the tuning file")?;
-            return Ok(Outcome::Fine);
-        }
-        None => {}
-    }
+    let gains = match &modelled[..] {
+        [modelled] => gains(library, machine, most, modelled, args)?,
+        _ => None,
+    };
     let mut rules = Vec::new();
     for Rules { ranks, turns } in &tuning.rules {
         for (operation, turns) in turns {
@@ -81,18 +89,50 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
                 operation: operation.to_string(),
                 from_block_bytes: turn.block_bytes,
                 algorithm: turn.own.name,
+                requests: Some(turn.requests).filter(|&requests| requests > 0),
+                time_seconds: turn.seconds,
             }));
         }
     }
-    let report = Report {
-        version: VERSION,
-        library: library.name,
-        machine: machine.name.clone(),
-        ranks: machine.ranks(),
-        rules,
-    };
+    let (version, name, ranks) = (VERSION, library.name, machine.ranks());
+    let report =
+        Report { version, library: name, machine: machine.name.clone(), ranks, rules, gains };
+    match &args.out {
+        Some(path) => write_file(path, |out| Ok(out.write_all(file.as_bytes())?))?,
+        None if !options.json => {
+            std::io::stdout().write_all(file.as_bytes()).context("cannot write the tuning file")?;
+            if let Some(gains) = &report.gains {
+                print_beside(&gains.add_to(Answer::default()));
+            }
+            return Ok(Outcome::Fine);
+        }
+        None => {}
+    }
     print(options.json, &report, || text(library, &report, args))?;
     Ok(Outcome::Fine)
+}
+
+/// What the library would gain between the first `ranks` of a machine.
+fn gains(
+    library: &'static Library,
+    machine: &Machine,
+    ranks: u32,
+    modelled: &Modelled,
+    args: &args::Tune,
+) -> anyhow::Result<Option<Gains>> {
+    let Ok(release) = library.release(args.release.as_deref()) else {
+        say("note: the defaults of this release are not known, so gains over them are not shown");
+        return Ok(None);
+    };
+    let part = machine.subset(&first(machine, ranks)?);
+    let part = if ranks == machine.ranks() { machine } else { &part };
+    let catalogue = catalogue(part, &args.common.options, &args.schedule)?;
+    let problem =
+        Problem::new(modelled.operation(), ranks, part.ports, BLOCK).map_err(Error::from)?;
+    let exchange = Exchange::new(part, &problem)?.catalogue(&catalogue).sync(Sync::Barrier);
+    let selection = ranked(&exchange, None)?;
+    say_refused(&args.schedule, &selection.rejected);
+    Ok(Some(Gains::new(library, release, modelled, &exchange, &selection)))
 }
 
 /// The fastest of the library's algorithms, each measured in its own run.
@@ -100,29 +140,26 @@ fn measured(
     library: &'static Library,
     machine: &Machine,
     sizes: &[u32],
-    operations: &[Collective],
+    operation: Collective,
     args: &args::Tune,
 ) -> anyhow::Result<Tuning> {
     let (all, rounds) = (machine.ranks(), args.rounds.unwrap_or(ROUNDS));
     let mut rules = Vec::new();
     for &ranks in sizes {
-        let mut turns = Vec::new();
-        for &operation in operations {
-            let mut times = Vec::new();
-            for own in library.serving(operation, ranks) {
-                let arguments = [&*rounds.to_string(), operation.name(), &*ranks.to_string()];
-                let own_times: Times = said(&args.mpi_program, &arguments, &library.force(own))?;
-                anyhow::ensure!(
-                    own_times.started == all,
-                    "--launch starts {} ranks, but {} has {all}",
-                    own_times.started,
-                    machine.name
-                );
-                times.push((own, own_times));
-            }
-            turns.push((operation, by_times(&times).map_err(Error::from)?));
+        let mut times = Vec::new();
+        for own in library.serving(operation, ranks) {
+            let arguments = [&*rounds.to_string(), operation.name(), &*ranks.to_string()];
+            let own_times: Times = said(&args.mpi_program, &arguments, &library.force(own, 0))?;
+            anyhow::ensure!(
+                own_times.started == all,
+                "--launch starts {} ranks, but {} has {all}",
+                own_times.started,
+                machine.name
+            );
+            times.push((own, own_times));
         }
-        rules.push(Rules { ranks, turns });
+        let turns = by_times(&times).map_err(Error::from)?;
+        rules.push(Rules { ranks, turns: vec![(operation, turns)] });
     }
     let origin = format!("{}, measured in {rounds} rounds", machine.name);
     Ok(Tuning { rules, origin })
@@ -130,15 +167,28 @@ fn measured(
 
 fn text(library: &Library, report: &Report, args: &args::Tune) -> Answer {
     let rows = report.rules.iter().map(|rule| {
-        let from = bytes(rule.from_block_bytes);
-        vec![rule.ranks.to_string(), rule.operation.clone(), from, rule.algorithm.to_owned()]
+        let (from, time) = (bytes(rule.from_block_bytes), seconds(rule.time_seconds));
+        vec![rule.ranks.to_string(), rule.operation.clone(), from, rule.algorithm.to_owned(), time]
     });
-    let using = args.out.as_ref().map_or(String::new(), |path| {
+    let mut using = args.out.as_ref().map_or(String::new(), |path| {
         let file = printable(&path.to_string_lossy());
         library.using.replace("{file}", &file)
     });
-    Answer::new(format!("{} rules for {} on {}.", report.rules.len(), library.name, report.machine))
-        .about("For communicators of these sizes; the library chooses for all others.")
-        .table(&table(&["ranks", "operation", "blocks from", "algorithm"], 4, rows))
-        .notes(using)
+    let requests = report.rules.iter().find_map(|rule| rule.requests);
+    if let Some(limiting) = requests.and_then(|requests| library.limiting(requests)) {
+        using += &format!(" {limiting}");
+    }
+    let answer = Answer::new(format!(
+        "{} rules for {} on {}.",
+        report.rules.len(),
+        library.name,
+        report.machine
+    ))
+    .about("For communicators of these sizes; the library chooses for all others.")
+    .table(&table(&["ranks", "operation", "blocks from", "algorithm", "time there"], 4, rows));
+    let answer = answer.notes(using);
+    match &report.gains {
+        Some(gains) => gains.add_to(answer),
+        None => answer,
+    }
 }

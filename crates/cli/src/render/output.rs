@@ -26,6 +26,12 @@ pub(crate) fn print(
     out.write_all(shown.as_bytes()).and_then(|()| out.flush()).context(NO_OUTPUT)
 }
 
+/// Prints a text to standard error, beside the data on standard output, and ignores failures.
+pub(crate) fn print_beside(text: &Answer) {
+    let mut out = AutoStream::auto(std::io::stderr().lock());
+    let _ = out.write_all(styled(text).as_bytes());
+}
+
 /// A JSON object with an escape for each character that is not printable. Line ends outside strings
 /// stay.
 fn escaped(json: &str) -> String {

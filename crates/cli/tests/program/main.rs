@@ -3,6 +3,7 @@
 
 mod arguments;
 mod files;
+mod gains;
 mod help;
 mod old_files;
 mod options;

@@ -3,8 +3,11 @@
 //!
 //! An algorithm of a library has the price of the schedule that sends the same messages
 //! ([`unaware`]), or a measured time. Algorithms without an equivalent schedule are never chosen.
+//! [`Modelled`] compares them with the one that the library's own rules choose.
 
+mod modelled;
 mod mpich;
+mod neighbor;
 mod open_mpi;
 
 use serde::{Deserialize, Serialize};
@@ -12,9 +15,9 @@ use topocoll_analysis::{Time, check_counting_work, count_steps};
 use topocoll_schedule::{Collective, Parameters, Problem, Setting};
 use topocoll_topology::{Machine, Ports, Rank, Shape, Subset};
 
-use crate::envelope::{TimeLine, envelope};
 use crate::{Budget, Choice, Error, Exchange, Price, Priced};
 
+pub use self::modelled::{Gain, Modelled, Timed};
 pub use crate::error::TuneError;
 
 /// An MPI library that reads a tuning file.
@@ -22,23 +25,44 @@ pub use crate::error::TuneError;
 pub struct Library {
     /// Its name on the command line.
     pub name: &'static str,
+    /// Its name in text.
+    pub title: &'static str,
     /// The file written for it, in a line.
     pub about: &'static str,
     /// The command that uses the file; `{file}` is replaced by its name.
     pub using: &'static str,
     /// Its algorithms with an equivalent schedule; at equal prices, the first is chosen.
     pub own: &'static [Own],
-    /// The environment variables that force an algorithm for all sizes.
-    force: fn(&Own) -> Vec<(String, String)>,
+    /// Releases whose decision rules are known.
+    pub releases: &'static [Release],
+    /// The release that is meant unless another is named.
+    usual: &'static str,
+    /// The key of the algorithm that these rules choose for an operation between ranks, by block size.
+    decide: fn(Collective, u32, u64) -> &'static str,
+    /// The environment variables that force an algorithm, with a number of requests, for all sizes.
+    force: fn(&Own, u32) -> Vec<(String, String)>,
     write: fn(&Tuning, &Given<'_>) -> Result<String, TuneError>,
 }
 
 /// Every library.
 #[rustfmt::skip]
 pub const LIBRARIES: &[Library] = &[
-    Library { name: "openmpi", about: "dynamic rules of Open MPI's tuned component", using: open_mpi::USING, own: &open_mpi::OWN, force: open_mpi::force, write: open_mpi::write },
-    Library { name: "mpich", about: "MPICH's selection tree, changed in a full one of its version (--base)", using: mpich::USING, own: &mpich::OWN, force: mpich::force, write: mpich::write },
+    Library { name: "openmpi", title: "Open MPI", about: "dynamic rules of Open MPI's tuned component", using: open_mpi::USING, own: &open_mpi::OWN, releases: &open_mpi::DECIDED, usual: "4.1", decide: open_mpi::decide, force: open_mpi::force, write: open_mpi::write },
+    Library { name: "mpich", title: "MPICH", about: "MPICH's selection tree, changed in a full one of its version (--base)", using: mpich::USING, own: &mpich::OWN, releases: &mpich::DECIDED, usual: "5.0", decide: mpich::decide, force: mpich::force, write: mpich::write },
 ];
+
+/// A release of a library whose decision rules are known.
+#[derive(Clone, Copy, Debug)]
+pub struct Release {
+    /// Its name.
+    pub name: &'static str,
+    /// The versions with these rules, as the library's repository tags them.
+    pub tags: &'static str,
+    /// The file there that has the rules.
+    pub file: &'static str,
+    /// An operation for which another component of the library comes before these rules on several nodes.
+    pub ahead: Option<(Collective, &'static str)>,
+}
 
 /// An algorithm of a library.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +76,23 @@ pub struct Own {
     /// The schedule that sends the same messages between a number of ranks; `None` if the library
     /// uses another algorithm instead.
     schedule: fn(u32) -> Option<&'static str>,
-    /// Whether all messages are under way at once, rather than one after the other.
-    at_once: bool,
+    /// The most messages of a rank that are under way at once.
+    under_way: u32,
+}
+
+/// An environment variable as an option of `mpirun`, or before it.
+fn on_command_line((name, value): &(String, String)) -> String {
+    match name.strip_prefix("OMPI_MCA_") {
+        Some(name) => format!("--mca {name} {value}"),
+        None => format!("{name}={value}"),
+    }
+}
+
+impl Own {
+    /// Whether a parameter of the library limits its requests.
+    fn limits(&self) -> bool {
+        self.name == "linear_sync"
+    }
 }
 
 /// From this block size on, up to the next, an algorithm is used.
@@ -64,6 +103,10 @@ pub struct Turn {
     pub block_bytes: u64,
     /// The algorithm.
     pub own: &'static Own,
+    /// The most requests of a rank at a time, which a parameter of the library sets; 0 leaves it as it is.
+    pub requests: u32,
+    /// Seconds at the first block size, predicted or measured.
+    pub seconds: f64,
 }
 
 /// The algorithms for communicators of a number of ranks.
@@ -115,10 +158,51 @@ impl Library {
         self.own.iter().filter(serves)
     }
 
-    /// The environment variables that force an algorithm for all sizes.
+    /// The environment variables that force an algorithm for all sizes, with a number of requests unless it
+    /// is 0.
     #[must_use]
-    pub fn force(&self, own: &Own) -> Vec<(String, String)> {
-        (self.force)(own)
+    pub fn force(&self, own: &Own, requests: u32) -> Vec<(String, String)> {
+        (self.force)(own, requests)
+    }
+
+    /// The options, or variables, that force an algorithm on the command line of a release.
+    #[must_use]
+    pub fn forcing(&self, release: &Release, timed: &Timed) -> String {
+        let mut variables = self.force(timed.own, timed.requests);
+        if let Some((operation, component)) = release.ahead
+            && operation == timed.own.operation
+        {
+            variables.insert(0, ("OMPI_MCA_coll".to_owned(), format!("^{component}")));
+        }
+        variables.iter().map(on_command_line).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The option that limits the requests of a rank, if an algorithm has one.
+    #[must_use]
+    pub fn limiting(&self, requests: u32) -> Option<String> {
+        let own = self.own.iter().find(|own| own.limits())?;
+        self.force(own, requests).last().map(on_command_line)
+    }
+
+    /// The release of a name whose decision rules are known; without a name, the usual one.
+    ///
+    /// # Errors
+    /// Another name.
+    pub fn release(&self, name: Option<&str>) -> Result<&'static Release, TuneError> {
+        let name = name.unwrap_or(self.usual);
+        self.releases.iter().find(|release| release.name == name).ok_or_else(|| {
+            let known: Vec<_> = self.releases.iter().map(|release| release.name).collect();
+            let (library, release) = (self.name, name.to_owned());
+            TuneError::Release { library, release, known: known.join(", ") }
+        })
+    }
+
+    /// The algorithm that the rules of all [`releases`](Self::releases) choose.
+    #[must_use]
+    pub fn default(&self, operation: Collective, ranks: u32, block_bytes: u64) -> &'static Own {
+        let key = (self.decide)(operation, ranks, block_bytes);
+        let chosen = self.own.iter().find(|own| own.operation == operation && own.key == key);
+        chosen.expect("bug: rules choose an algorithm that is not listed")
     }
 }
 
@@ -147,7 +231,7 @@ pub fn by_times(measured: &[(&'static Own, Times)]) -> Result<Vec<Turn>, TuneErr
         let (own, times) = best.expect("bug: sizes without times");
         if turns.last().is_none_or(|last| last.own.key != own.key) {
             let block_bytes = if i == 0 { 1 } else { times.seconds[i].0 };
-            turns.push(Turn { block_bytes, own });
+            turns.push(Turn { block_bytes, own, requests: 0, seconds: times.seconds[i].1 });
         }
     }
     if turns.is_empty() { Err(TuneError::Unmeasured) } else { Ok(turns) }
@@ -172,7 +256,7 @@ pub fn communicators(machine: &Machine, asked: &[u32]) -> Result<Vec<u32>, TuneE
 }
 
 /// The fastest of a library's algorithms over block sizes, by the steps model, in communicators of
-/// a machine's first ranks ([`communicators`]).
+/// a machine's first ranks ([`communicators`]), and all prices between the ranks of the last of them.
 ///
 /// # Errors
 /// A machine too large for counting.
@@ -181,47 +265,34 @@ pub fn by_model(
     machine: &Machine,
     communicators: &[u32],
     operations: &[Collective],
-) -> Result<Tuning, Error> {
-    let mut rules = Vec::new();
+) -> Result<(Tuning, Vec<Modelled>), Error> {
+    let (mut rules, mut last) = (Vec::new(), Vec::new());
     for &ranks in communicators {
         let part;
         let machine = if ranks == machine.ranks() {
             machine
         } else {
-            let members: Vec<Rank> = (0..ranks).map(Rank).collect();
-            part = machine.subset(&Subset::new(&members, machine.ranks())?);
+            part = machine.subset(&first(machine, ranks)?);
             &part
         };
-        let mut turns = Vec::new();
-        for &operation in operations {
-            turns.push((operation, modelled(library, machine, operation)?));
-        }
-        rules.push(Rules { ranks, turns });
+        let modelled =
+            operations.iter().map(|&operation| Modelled::new(library, machine, operation));
+        last = modelled.collect::<Result<Vec<_>, _>>()?;
+        let turns = operations.iter().zip(&last).map(|(&operation, own)| (operation, own.turns()));
+        rules.push(Rules { ranks, turns: turns.collect() });
     }
     let (ports, timing) = (machine.ports, &machine.timing.name);
     let origin = format!("{}, ports {ports}, timing {timing}", machine.name);
-    Ok(Tuning { rules, origin })
+    Ok((Tuning { rules, origin }, last))
 }
 
-/// The turns between all ranks of a machine.
-fn modelled(
-    library: &'static Library,
-    machine: &Machine,
-    operation: Collective,
-) -> Result<Vec<Turn>, Error> {
-    let problem = Problem::new(operation, machine.ranks(), machine.ports, PRICED)?;
-    let (mut own, mut choices) = (Vec::new(), Vec::new());
-    for candidate in library.serving(operation, problem.ranks) {
-        let name = (candidate.schedule)(problem.ranks).expect("bug: it applies");
-        own.push(candidate);
-        choices.push(price_of(machine, &problem, name, candidate.at_once)?);
-    }
-    let lines: Vec<_> = choices
-        .iter()
-        .map(|choice| TimeLine { seconds: choice.price.line(PRICED), least: 1 })
-        .collect();
-    let turns = envelope(&lines).into_iter();
-    Ok(turns.map(|lowest| Turn { block_bytes: lowest.from, own: own[lowest.line] }).collect())
+/// The first ranks of a machine.
+///
+/// # Errors
+/// More ranks than it has.
+pub fn first(machine: &Machine, ranks: u32) -> Result<Subset, Error> {
+    let members: Vec<Rank> = (0..ranks).map(Rank).collect();
+    Ok(Subset::new(&members, machine.ranks())?)
 }
 
 /// The block size of prices; those of all algorithms here grow with it.
@@ -229,23 +300,23 @@ const PRICED: u64 = 1 << 20;
 
 /// The price of a schedule, with radix 2 if it has one, in a library whose messages are all under
 /// way at once. The library is unaware of nodes, so all ranks of a node may send at once. If more
-/// ranks than a node has ports send to other nodes, their messages take turns.
+/// ranks than a node has ports send to other nodes, their messages queue at the ports.
 ///
 /// # Errors
 /// A schedule that does not apply, or is too large to count.
 pub fn unaware(machine: &Machine, problem: &Problem, name: &'static str) -> Result<Choice, Error> {
-    price_of(machine, problem, name, true)
+    price_of(machine, problem, name, u32::MAX)
 }
 
-/// The same for a library whose messages are all under way at once, or one after the other.
+/// The same for a library with at most that many messages of a rank under way.
 fn price_of(
     machine: &Machine,
     problem: &Problem,
     name: &'static str,
-    at_once: bool,
+    under_way: u32,
 ) -> Result<Choice, Error> {
     let mut alone = machine.clone();
-    let rank = if at_once { machine.ports.rank } else { 1 };
+    let rank = machine.ports.rank.min(under_way);
     let node = match machine.topology.shape() {
         Shape::Clustered(_) => u32::MAX,
         _ => rank,
@@ -257,19 +328,19 @@ fn price_of(
     if name == "bruck" {
         parameters.insert("radix".to_owned(), Setting::Integer(2));
     }
-    let schedule = Exchange::new(&alone, &problem)?.schedule(name, &parameters)?;
+    let mut schedule = match name {
+        neighbor::NAME => neighbor::schedule(&problem),
+        name => Exchange::new(&alone, &problem)?.schedule(name, &parameters)?,
+    };
+    // Counting lets the messages of a port take turns; each turn has its own startup.
+    schedule.problem.node_ports = machine.ports.node.min(node);
     check_counting_work(&schedule, &alone)?;
-    let (mut startup, mut transmission) = (0.0, 0.0);
+    let mut startup = 0.0;
     let counts = count_steps(&schedule, &alone, None, Budget::default().memory, |_, step| {
         let turns = f64::from(step.inter_node.div_ceil(machine.ports.node).max(1));
-        let time = step.time(&alone.timing);
-        startup += turns * time.startup;
-        transmission += turns * time.transmission;
+        startup += turns * step.time(&alone.timing).startup;
     })?;
-    let time = match machine.topology.shape() {
-        Shape::Clustered(_) => Time { startup, transmission, ..counts.time },
-        _ => counts.time,
-    };
+    let time = Time { startup, ..counts.time };
     let price = Price {
         priced: Priced::Exactly,
         time,
@@ -287,141 +358,4 @@ fn of_powers(ranks: u32) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::machine;
-
-    fn library(name: &str) -> &'static Library {
-        LIBRARIES.iter().find(|library| library.name == name).unwrap()
-    }
-
-    fn tuning(name: &str, on: &str, asked: &[u32], operation: Collective) -> Tuning {
-        let machine = machine(on).unwrap();
-        let sizes = communicators(&machine, asked).unwrap();
-        by_model(library(name), &machine, &sizes, &[operation]).unwrap()
-    }
-
-    fn chosen(name: &str, on: &str, operation: Collective) -> Vec<(u64, &'static str)> {
-        let tuning = tuning(name, on, &[], operation);
-        tuning.rules[0].turns[0].1.iter().map(|turn| (turn.block_bytes, turn.own.name)).collect()
-    }
-
-    #[test]
-    fn blocks_are_combined_as_long_as_it_pays() {
-        // 3 startups of 1 us and 12 blocks against 7 and 7, at 1 ns a byte: equal at 800 bytes.
-        let found = chosen("openmpi", "full:8", Collective::AllToAll);
-        assert_eq!(found, [(1, "bruck"), (800, "linear")]);
-        assert_eq!(chosen("mpich", "full:8", Collective::AllToAll)[1], (800, "scattered"));
-        assert_eq!(chosen("openmpi", "full:8", Collective::AllGather), [(1, "bruck")]);
-        assert_eq!(communicators(&machine("full:1").unwrap(), &[]), Err(TuneError::Alone));
-    }
-
-    /// Each size of communicators has its own rules; communicators of other sizes use the
-    /// library's.
-    #[test]
-    fn communicators_of_several_sizes_have_their_own_rules() {
-        let found = tuning("openmpi", "full:8", &[8, 4, 5, 4], Collective::AllToAll);
-        let file = library("openmpi").write(&found, &Given::default()).unwrap();
-        let numbers: Vec<_> = file.lines().filter_map(|line| line.split('#').next()).collect();
-        let numbers: Vec<u32> =
-            numbers.iter().flat_map(|line| line.split_whitespace()).flat_map(str::parse).collect();
-        // 2 startups and 4 blocks against 3 and 3, 3 and 5 against 4 and 4, 3 and 12 against 7 and
-        // 7: equal at 1000, 1000 and 800 bytes, but for the last bit of the first.
-        #[rustfmt::skip]
-        assert_eq!(numbers, [
-            1, 3, 6,
-            0, 1, 0, 0, 0, 0,
-            4, 2, 0, 3, 0, 0, 4 * 1001, 1, 0, 0,
-            5, 2, 0, 3, 0, 0, 5 * 1000, 1, 0, 0,
-            6, 1, 0, 0, 0, 0,
-            8, 2, 0, 3, 0, 0, 8 * 800, 1, 0, 0,
-            9, 1, 0, 0, 0, 0,
-        ]);
-        let refused = |asked| communicators(&machine("full:8").unwrap(), &[4, asked]).unwrap_err();
-        assert_eq!(refused(9), TuneError::Communicator { asked: 9, ranks: 8 });
-        assert_eq!(refused(1), TuneError::Communicator { asked: 1, ranks: 8 });
-    }
-
-    /// Two nodes of four ranks with one port per node: in the middle step of a direct exchange, all
-    /// ranks of a node send to the other node, one rank fewer in the neighbouring steps, and so on.
-    #[test]
-    fn messages_of_a_node_take_turns_at_its_ports() {
-        let seconds = |on: &str, ports: Ports| {
-            let mut machine = machine(on).unwrap();
-            machine.set_ports(ports);
-            let ranks = machine.ranks();
-            let problem = Problem::new(Collective::AllToAll, ranks, machine.ports, 1000).unwrap();
-            unaware(&machine, &problem, "direct").unwrap().price.time.total()
-        };
-        let one = 1e-6 + 1e-6;
-        for (ports, turns) in [
-            (Ports::from(1), 1 + 2 + 3 + 4 + 3 + 2 + 1),
-            (Ports { rank: 1, node: 2 }, 1 + 1 + 2 + 2 + 2 + 1 + 1),
-            (Ports { rank: 1, node: 4 }, 7),
-            (Ports::from(2), 2 + 4 + 3 + 1),
-            (Ports::ALL, 1),
-        ] {
-            let found = seconds("cluster:4,4", ports);
-            assert!((found / (f64::from(turns) * one) - 1.0).abs() < 1e-9, "{ports}: {found}");
-        }
-        assert!((seconds("full:8", Ports::from(7)) / one - 1.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn the_quickest_measured_is_used() {
-        let library = library("openmpi");
-        let own: Vec<_> = library.serving(Collective::AllToAll, 6).collect();
-        let times = |seconds: [f64; 3]| Times {
-            ranks: 6,
-            started: 6,
-            seconds: [16, 64, 256].into_iter().zip(seconds).collect(),
-        };
-        let measured = [(own[0], times([3.0, 2.0, 1.0])), (own[2], times([2.0, 1.0, 2.0]))];
-        let turns = by_times(&measured).unwrap();
-        let turns: Vec<_> = turns.iter().map(|turn| (turn.block_bytes, turn.own.name)).collect();
-        assert_eq!(turns, [(1, "bruck"), (256, "linear")]);
-        assert!(by_times(&[]).is_err());
-        let forced = library.force(own[2]);
-        assert_eq!(forced[1], ("OMPI_MCA_coll_tuned_alltoall_algorithm".into(), "3".into()));
-        // Recursive doubling requires powers of two.
-        let gathers = |ranks| library.serving(Collective::AllGather, ranks).count();
-        assert_eq!((gathers(6), gathers(8)), (2, 3));
-    }
-
-    #[test]
-    fn only_whole_trees_are_changed() {
-        let write = |asked: &[u32], base: Option<&str>| {
-            let given = Given { release: None, base: base.map(str::as_bytes) };
-            library("mpich").write(&tuning("mpich", "full:8", asked, Collective::AllToAll), &given)
-        };
-        let written = |base: Option<&str>| write(&[], base);
-        assert_eq!(written(None), Err(TuneError::NoBase));
-        let base = |text| match written(Some(text)) {
-            Err(TuneError::Base { reason }) => reason,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(base("{}"), "it is not complete: no `collective=allgather`");
-        assert_eq!(base("nothing"), "neither a selection tree nor a library with one");
-        let mut whole = String::from("{");
-        for name in mpich::COLLECTIVES.iter().filter(|name| **name != "alltoall") {
-            whole += &format!("\"collective={name}\":{{}},");
-        }
-        let tree = |algorithms: &str| {
-            format!(
-                "{whole}\"collective=alltoall\":{{\"comm_type=intra\":{{\"comm_size=any\":{{{algorithms}}}}}}}}}"
-            )
-        };
-        assert_eq!(base(&tree("")), "it has no `algorithm=MPIR_Alltoall_intra_brucks`");
-        let both = "\"algorithm=MPIR_Alltoall_intra_brucks\":{},\"algorithm=MPIR_Alltoall_intra_scattered\":{\"batch=3\":{}}";
-        let out: String = written(Some(&tree(both))).unwrap().split_whitespace().collect();
-        let ours = "\"comm_size<=8\":{\"avg_msg_size<800\":{\"algorithm=MPIR_Alltoall_intra_brucks\":{}},\
-                    \"avg_msg_size=any\":{\"algorithm=MPIR_Alltoall_intra_scattered\":{\"batch=3\":{}}}}";
-        assert!(out.contains(ours), "{out}");
-        assert!(out.contains("\"comm_size<=7\":{\"comm_size=any\":"), "{out}");
-        let out = write(&[8, 3, 4, 8], Some(&tree(both))).unwrap();
-        let sizes: Vec<_> = out.matches("comm_size<=").collect();
-        assert_eq!(sizes.len(), 5, "{out}");
-        let at = |ranks| out.find(&format!("comm_size<={ranks}\"")).unwrap();
-        assert!([2, 3, 4, 7, 8].map(at).is_sorted(), "{out}");
-    }
-}
+mod tests;

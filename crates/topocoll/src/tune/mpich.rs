@@ -9,25 +9,58 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use topocoll_schedule::Collective::{self, AllGather, AllToAll};
 
-use super::{Given, Own, Rules, TuneError, Tuning, Turn};
+use super::{Given, Own, Release, Rules, TuneError, Tuning, Turn};
 
 pub(super) const USING: &str = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={file} mpirun";
 
+/// The usual `MPIR_CVAR_ALLTOALL_THROTTLE`: messages that a rank sends at a time.
+const THROTTLE: u32 = 32;
+
 #[rustfmt::skip]
 pub(super) const OWN: [Own; 6] = [
-    Own { operation: AllToAll, name: "scattered", key: "algorithm=MPIR_Alltoall_intra_scattered", schedule: |_| Some("direct"), at_once: true },
-    Own { operation: AllToAll, name: "pairwise", key: "algorithm=MPIR_Alltoall_intra_pairwise", schedule: pairs, at_once: false },
-    Own { operation: AllToAll, name: "brucks", key: "algorithm=MPIR_Alltoall_intra_brucks", schedule: |_| Some("bruck"), at_once: false },
-    Own { operation: AllGather, name: "brucks", key: "algorithm=MPIR_Allgather_intra_brucks", schedule: |_| Some("concat"), at_once: false },
-    Own { operation: AllGather, name: "recursive doubling", key: "algorithm=MPIR_Allgather_intra_recursive_doubling", schedule: super::of_powers, at_once: false },
-    Own { operation: AllGather, name: "ring", key: "algorithm=MPIR_Allgather_intra_ring", schedule: |_| Some("ring"), at_once: false },
+    Own { operation: AllToAll, name: "scattered", key: "algorithm=MPIR_Alltoall_intra_scattered", schedule: |_| Some("direct"), under_way: THROTTLE },
+    Own { operation: AllToAll, name: "pairwise", key: "algorithm=MPIR_Alltoall_intra_pairwise", schedule: pairs, under_way: 1 },
+    Own { operation: AllToAll, name: "brucks", key: "algorithm=MPIR_Alltoall_intra_brucks", schedule: |_| Some("bruck"), under_way: 1 },
+    Own { operation: AllGather, name: "brucks", key: "algorithm=MPIR_Allgather_intra_brucks", schedule: |_| Some("concat"), under_way: 1 },
+    Own { operation: AllGather, name: "recursive doubling", key: "algorithm=MPIR_Allgather_intra_recursive_doubling", schedule: super::of_powers, under_way: 1 },
+    Own { operation: AllGather, name: "ring", key: "algorithm=MPIR_Allgather_intra_ring", schedule: |_| Some("ring"), under_way: 1 },
 ];
 
 fn pairs(ranks: u32) -> Option<&'static str> {
     Some(if ranks.is_power_of_two() { "pairwise-xor" } else { "direct" })
 }
 
-pub(super) fn force(own: &Own) -> Vec<(String, String)> {
+const DECISION: &str = "maint/tuning/coll/mpir/generic.json";
+
+/// The rules of all are equal.
+#[rustfmt::skip]
+pub(super) const DECIDED: [Release; 5] = [
+    Release { name: "4.0", tags: "v4.0 to v4.0.3", file: DECISION, ahead: None },
+    Release { name: "4.1", tags: "v4.1 to v4.1.3", file: DECISION, ahead: None },
+    Release { name: "4.2", tags: "v4.2.0 to v4.2.3", file: DECISION, ahead: None },
+    Release { name: "4.3", tags: "v4.3.0 to v4.3.2", file: DECISION, ahead: None },
+    Release { name: "5.0", tags: "v5.0.0 to v5.0.1", file: DECISION, ahead: None },
+];
+
+/// The algorithm that the tree built into the library chooses, for buffers that are not in place. Its
+/// `comm_size<8` follows a test of the buffer, and is true of 8 ranks (src/mpi/coll/src/csel.c).
+pub(super) fn decide(operation: Collective, ranks: u32, block_bytes: u64) -> &'static str {
+    let all = block_bytes.saturating_mul(ranks.into());
+    match operation {
+        AllToAll if ranks > 8 && block_bytes <= 256 => "algorithm=MPIR_Alltoall_intra_brucks",
+        AllToAll if block_bytes <= 32768 => "algorithm=MPIR_Alltoall_intra_scattered",
+        AllToAll => "algorithm=MPIR_Alltoall_intra_pairwise",
+        AllGather if ranks.is_power_of_two() && all < 524_288 => {
+            "algorithm=MPIR_Allgather_intra_recursive_doubling"
+        }
+        AllGather if !ranks.is_power_of_two() && all < 81920 => {
+            "algorithm=MPIR_Allgather_intra_brucks"
+        }
+        AllGather => "algorithm=MPIR_Allgather_intra_ring",
+    }
+}
+
+pub(super) fn force(own: &Own, _requests: u32) -> Vec<(String, String)> {
     let name = format!("MPIR_CVAR_{}_INTRA_ALGORITHM", own.operation.name().to_uppercase());
     let (_, algorithm) = own.key.split_once("_intra_").expect("bug: an invalid key");
     vec![(name, algorithm.to_owned())]

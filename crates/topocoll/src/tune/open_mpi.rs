@@ -14,32 +14,101 @@
 
 use std::fmt::Write;
 
-use topocoll_schedule::Collective::{AllGather, AllToAll};
+use topocoll_schedule::Collective::{self, AllGather, AllToAll};
 use topocoll_topology::text::printable;
 
-use super::{Given, Own, Rules, TuneError, Tuning};
+use super::{Given, Own, Release, Rules, TuneError, Tuning, neighbor};
 
 pub(super) const USING: &str =
     "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file}";
 
-/// Two more all-gathers and two more all-to-alls of the library have no schedule here, or send the
-/// same messages as a listed one.
+/// A linear all-gather, and version 5.0's sparbit, have no schedule here; the library's rules choose neither.
 #[rustfmt::skip]
-pub(super) const OWN: [Own; 6] = [
-    Own { operation: AllToAll, name: "linear", key: "1", schedule: |_| Some("direct"), at_once: true },
-    Own { operation: AllToAll, name: "pairwise", key: "2", schedule: |_| Some("direct"), at_once: false },
-    Own { operation: AllToAll, name: "bruck", key: "3", schedule: |_| Some("bruck"), at_once: false },
-    Own { operation: AllGather, name: "bruck", key: "2", schedule: |_| Some("concat"), at_once: false },
-    Own { operation: AllGather, name: "recursive doubling", key: "3", schedule: super::of_powers, at_once: false },
-    Own { operation: AllGather, name: "ring", key: "4", schedule: |_| Some("ring"), at_once: false },
+pub(super) const OWN: [Own; 10] = [
+    Own { operation: AllToAll, name: "linear_sync", key: "4", schedule: |_| Some("direct"), under_way: u32::MAX },
+    Own { operation: AllToAll, name: "linear", key: "1", schedule: |_| Some("direct"), under_way: u32::MAX },
+    Own { operation: AllToAll, name: "pairwise", key: "2", schedule: |_| Some("direct"), under_way: 1 },
+    Own { operation: AllToAll, name: "bruck", key: "3", schedule: |_| Some("bruck"), under_way: 1 },
+    Own { operation: AllToAll, name: "two_proc", key: "5", schedule: |ranks| (ranks == 2).then_some("direct"), under_way: 1 },
+    Own { operation: AllGather, name: "bruck", key: "2", schedule: |_| Some("concat"), under_way: 1 },
+    Own { operation: AllGather, name: "recursive doubling", key: "3", schedule: super::of_powers, under_way: 1 },
+    Own { operation: AllGather, name: "ring", key: "4", schedule: |_| Some("ring"), under_way: 1 },
+    Own { operation: AllGather, name: "neighbor", key: "5", schedule: |ranks| ranks.is_multiple_of(2).then_some(neighbor::NAME), under_way: 1 },
+    Own { operation: AllGather, name: "two_proc", key: "6", schedule: |ranks| (ranks == 2).then_some("concat"), under_way: 1 },
 ];
 
-pub(super) fn force(own: &Own) -> Vec<(String, String)> {
+const DECISION: &str = "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c";
+
+/// The rules of both are equal.
+#[rustfmt::skip]
+pub(super) const DECIDED: [Release; 2] = [
+    Release { name: "4.1", tags: "v4.1.0 to v4.1.8", file: DECISION, ahead: None },
+    Release { name: "5.0", tags: "v5.0.0 to v5.0.10", file: DECISION, ahead: Some((AllGather, "han")) },
+];
+
+/// From a number of ranks on: from a block size on, the number of an algorithm.
+type Decisions = [(u32, &'static [(u64, &'static str)])];
+
+#[rustfmt::skip]
+const ALL_TO_ALL: &Decisions = &[
+    (2, &[(0, "2"), (2, "5"), (4, "2"), (16, "5"), (64, "2"), (256, "5"), (4096, "2"), (32768, "4"), (262144, "5"), (1048576, "2")]),
+    (3, &[(0, "4"), (8192, "1"), (16384, "4"), (65536, "1"), (524288, "2"), (1048576, "1")]),
+    (8, &[(0, "4"), (262144, "1")]),
+    (16, &[(0, "4"), (4, "3"), (512, "4"), (8192, "1"), (32768, "4"), (262144, "1"), (524288, "4")]),
+    (32, &[(0, "3"), (512, "1"), (524288, "4")]),
+    (64, &[(0, "3"), (1024, "1"), (2048, "4"), (4096, "1"), (262144, "2")]),
+    (128, &[(0, "3"), (1024, "4"), (2048, "1"), (262144, "2")]),
+    (256, &[(0, "3"), (1024, "4"), (8192, "1"), (32768, "2")]),
+    (512, &[(0, "3"), (512, "4"), (8192, "1"), (16384, "4"), (131072, "1"), (262144, "2")]),
+    (1024, &[(0, "3"), (512, "4"), (1024, "1"), (2048, "4"), (16384, "1"), (262144, "4")]),
+    (2048, &[(0, "3"), (1024, "4"), (4096, "1"), (8192, "4"), (131072, "1")]),
+    (4096, &[(0, "3"), (2048, "4"), (8192, "1"), (16384, "4"), (32768, "1"), (65536, "4")]),
+];
+
+#[rustfmt::skip]
+const ALL_GATHER: &Decisions = &[
+    (2, &[(0, "6")]),
+    (3, &[(0, "3")]),
+    (32, &[(0, "3"), (1024, "5"), (65536, "4")]),
+    (64, &[(0, "3"), (512, "5"), (65536, "4")]),
+    (128, &[(0, "3"), (512, "5"), (131072, "4"), (524288, "5"), (1048576, "4")]),
+    (256, &[(0, "3"), (32, "2"), (128, "3"), (1024, "5"), (131072, "4"), (524288, "5"), (1048576, "4")]),
+    (512, &[(0, "3"), (64, "2"), (256, "3"), (2048, "5")]),
+    (1024, &[(0, "3"), (4, "2"), (8, "3"), (16, "2"), (32, "3"), (256, "2"), (512, "3"), (4096, "5")]),
+    (2048, &[(0, "2"), (32, "3"), (128, "2"), (512, "3"), (4096, "5")]),
+    (4096, &[(0, "3"), (2, "2"), (8, "3"), (16, "2"), (512, "3"), (4096, "5")]),
+];
+
+/// The number of the algorithm that the fixed rules choose. The library uses Bruck's in place of recursive
+/// doubling, and the ring in place of the neighbor exchange, where these do not apply.
+pub(super) fn decide(operation: Collective, ranks: u32, block_bytes: u64) -> &'static str {
+    let decisions = match operation {
+        AllToAll => ALL_TO_ALL,
+        AllGather => ALL_GATHER,
+    };
+    let of_ranks = decisions.iter().rev().find(|(from, _)| *from <= ranks.max(2));
+    let (_, sizes) = of_ranks.expect("bug: rules begin at 2 ranks");
+    let of_size = sizes.iter().rev().find(|(from, _)| *from <= block_bytes);
+    match of_size.expect("bug: rules begin at 0").1 {
+        "3" if operation == AllGather && !ranks.is_power_of_two() => "2",
+        "5" if operation == AllGather && !ranks.is_multiple_of(2) => "4",
+        key => key,
+    }
+}
+
+/// The parameter that limits the requests of linear_sync. A file has no place for it before version 5.0.7.
+const LIMIT: &str = "coll_tuned_alltoall_algorithm_max_requests";
+
+pub(super) fn force(own: &Own, requests: u32) -> Vec<(String, String)> {
     let algorithm = format!("OMPI_MCA_coll_tuned_{}_algorithm", own.operation);
-    vec![
+    let mut variables = vec![
         ("OMPI_MCA_coll_tuned_use_dynamic_rules".to_owned(), "1".to_owned()),
         (algorithm, own.key.to_owned()),
-    ]
+    ];
+    if requests > 0 {
+        variables.push((format!("OMPI_MCA_{LIMIT}"), requests.to_string()));
+    }
+    variables
 }
 
 /// Versions that read these files.
@@ -86,7 +155,12 @@ pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneEr
             for (i, turn) in turns.iter().enumerate() {
                 let from = if i == 0 { 0 } else { all(turn.block_bytes, rules.ranks)? };
                 let rule = format!("{from} {} 0 0", turn.own.key);
-                line(format!("{rule:<16} # blocks from {} B: {}", turn.block_bytes, turn.own.name));
+                let requests = match turn.requests {
+                    0 => String::new(),
+                    most => format!(", {most} requests ({LIMIT} {most})"),
+                };
+                let (from, name) = (turn.block_bytes, turn.own.name);
+                line(format!("{rule:<16} # blocks from {from} B: {name}{requests}"));
             }
         }
     }

@@ -11,6 +11,7 @@ use topocoll_report::names::{Names, Row, SHOWN};
 
 use super::{Report, Simulated, in_full};
 use crate::args;
+use crate::commands::gains::{Gains, faster};
 use crate::commands::heading::{about_demand, assumed_by};
 use crate::commands::within::{about, heading, is_open};
 use crate::commands::{command_line, of_operation, refused};
@@ -113,6 +114,9 @@ impl Told<'_> {
         if !self.rows.is_empty() {
             answer = answer.table(&self.table());
         }
+        if let Some(gains) = &self.report.library {
+            answer = gains.add_to(answer);
+        }
         answer =
             answer.notes(self.notes() + &self.equal() + &self.by_block_size() + &self.left_out());
         answer = answer.list(&self.not_simulated().0, self.not_simulated().1);
@@ -152,14 +156,11 @@ impl Told<'_> {
         let others = &mut self.ranking.choices.iter();
         if let Some(&(next, other)) = others.find(|(choice, _)| choice.algorithm != best.algorithm)
         {
-            let faster = match other / time {
-                ratio if ratio < 1.00005 => "as fast as".to_owned(),
-                ratio if ratio < 1.01 => format!("{:.2} % faster than", 100.0 * (ratio - 1.0)),
-                ratio => format!("{ratio:.2}x faster than"),
-            };
+            let faster = faster(other / time);
             let least = if next.price.priced == Priced::AtLeast { "at least " } else { "" };
             parts.push(format!("{least}{faster} {}", next.algorithm));
         }
+        parts.extend(self.report.library.as_ref().and_then(Gains::over_default));
         if self.ranking.model.is_none() {
             parts.push(format!("{:.2}x the bound", best.bound_ratio));
         }

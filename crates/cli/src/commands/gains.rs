@@ -1,0 +1,177 @@
+//! What an MPI library would gain, by block size: the algorithm that its own rules choose, its fastest
+//! algorithm and the options that force it, and the best schedule here.
+
+use serde::Serialize;
+use topocoll::tune::{Gain, LIBRARIES, Library, Modelled, Release};
+use topocoll::{Exchange, Machine, Parameters, Selection, Shape};
+
+use crate::render::{Answer, bytes, seconds, table};
+
+/// Block sizes of the table, besides the requested one.
+const SIZES: [u64; 7] = [8, 64, 512, 1 << 12, 1 << 15, 1 << 18, 1 << 21];
+
+/// Times within this share are equal.
+const EQUAL: f64 = 1.00005;
+
+#[derive(Serialize)]
+pub(super) struct Gains {
+    name: &'static str,
+    release: &'static str,
+    /// The file of the library's repository that has its rules, and the versions with these rules.
+    rules: String,
+    /// At the requested block size.
+    #[serde(flatten)]
+    asked: Row,
+    by_block: Vec<Row>,
+    #[serde(skip)]
+    title: String,
+    #[serde(skip)]
+    notes: String,
+}
+
+#[derive(Clone, Serialize)]
+struct Row {
+    block_bytes: u64,
+    algorithm: &'static str,
+    time_seconds: f64,
+    best_algorithm: &'static str,
+    best_seconds: f64,
+    /// The options that force the best of the library's algorithms; none for its own choice.
+    force: String,
+    /// The best schedule here; none where it is undecided.
+    schedule: Option<Best>,
+}
+
+#[derive(Clone, Serialize)]
+struct Best {
+    algorithm: String,
+    parameters: Parameters,
+    time_seconds: f64,
+    /// Says so where it also has a time without barriers.
+    #[serde(skip)]
+    in_step: &'static str,
+}
+
+/// The library of a name that the arguments accept.
+pub(super) fn library(name: &str) -> &'static Library {
+    let found = LIBRARIES.iter().find(|library| library.name == name);
+    found.expect("bug: arguments have known libraries")
+}
+
+/// `1.80x faster than`, if something takes this many times as long as something else.
+pub(super) fn faster(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio < 1.0 / EQUAL => format!("{:.2}x slower than", 1.0 / ratio),
+        ratio if ratio < EQUAL => "as fast as".to_owned(),
+        ratio if ratio < 1.01 => format!("{:.2} % faster than", 100.0 * (ratio - 1.0)),
+        ratio => format!("{ratio:.2}x faster than"),
+    }
+}
+
+impl Gains {
+    pub(super) fn new(
+        library: &'static Library,
+        release: &'static Release,
+        modelled: &Modelled,
+        exchange: &Exchange<'_>,
+        selection: &Selection,
+    ) -> Self {
+        let asked = exchange.problem().block_bytes;
+        let row = |block_bytes| {
+            let Gain { default, best, ours, .. } = modelled.gain(block_bytes, selection, asked);
+            let is_default = best.own.name == default.own.name;
+            Row {
+                block_bytes,
+                algorithm: default.own.name,
+                time_seconds: default.seconds,
+                best_algorithm: best.own.name,
+                best_seconds: best.seconds,
+                force: if is_default { String::new() } else { library.forcing(release, &best) },
+                schedule: ours.map(|choice| Best {
+                    time_seconds: choice.price.time.total(),
+                    in_step: choice.free_running.map_or("", |_| " in step"),
+                    algorithm: choice.algorithm,
+                    parameters: choice.parameters,
+                }),
+            }
+        };
+        let mut sizes = [&SIZES[..], &[asked]].concat();
+        sizes.sort_unstable();
+        sizes.dedup();
+        Self {
+            name: library.name,
+            release: release.name,
+            rules: format!("{}, {}", release.file, release.tags),
+            asked: row(asked),
+            by_block: sizes.into_iter().map(row).collect(),
+            title: format!("{} {}", library.title, release.name),
+            notes: notes(library, release, modelled, exchange.machine()),
+        }
+    }
+
+    /// `1.80x faster than Open MPI 4.1's default (linear_sync)`, of the best schedule's time in step.
+    pub(super) fn over_default(&self) -> Option<String> {
+        let Row { algorithm, time_seconds, schedule, .. } = &self.asked;
+        let best = schedule.as_ref()?;
+        let (faster, in_step) = (faster(time_seconds / best.time_seconds), best.in_step);
+        Some(format!("{faster} {}'s default ({algorithm}){in_step}", self.title))
+    }
+
+    /// Adds the table, the options that force algorithms, and the source of the rules.
+    pub(super) fn add_to(&self, answer: Answer) -> Answer {
+        let gain = |row: &Row, time: f64| format!("{:.2}x", row.time_seconds / time);
+        let rows = self.by_block.iter().map(|row| {
+            let (best, best_gain) = match row.force.is_empty() {
+                true => ("-".to_owned(), "-".to_owned()),
+                false => (row.best_algorithm.to_owned(), gain(row, row.best_seconds)),
+            };
+            let (ours, our_gain) = match &row.schedule {
+                None => ("?".to_owned(), "?".to_owned()),
+                Some(best) => (best.algorithm.clone(), gain(row, best.time_seconds)),
+            };
+            let time = seconds(row.time_seconds);
+            vec![
+                bytes(row.block_bytes),
+                row.algorithm.to_owned(),
+                time,
+                best,
+                best_gain,
+                ours,
+                our_gain,
+            ]
+        });
+        let header = ["block", "default", "time", "forced", "gain", "schedule", "gain"];
+        let mut forced: Vec<_> = self.by_block.iter().filter(|row| !row.force.is_empty()).collect();
+        forced.sort_by_key(|row| &row.force);
+        forced.dedup_by_key(|row| &row.force);
+        let forced = forced.iter().map(|row| format!("  {}: {}\n", row.best_algorithm, row.force));
+        answer
+            .notes(format!("What {} would gain, by block size (times in step):", self.title))
+            .table(&table(&header, 2, rows))
+            .list("To force:", forced.collect::<String>())
+            .notes(format!("Its defaults: {}.\n{}", self.rules, self.notes))
+    }
+}
+
+/// What limits the comparison.
+fn notes(library: &Library, release: &Release, modelled: &Modelled, machine: &Machine) -> String {
+    let mut notes = String::new();
+    let (title, of_nodes) = (library.title, machine.topology.shape());
+    if let Some((operation, component)) = release.ahead
+        && operation == modelled.operation()
+        && !matches!(of_nodes, Shape::Clustered(nodes) if nodes.nodes() == 1)
+    {
+        notes += &format!(
+            "Between nodes its component {component} comes before them for {operation}; --mca coll ^{component} turns it off.\n"
+        );
+    }
+    if let Shape::Clustered(nodes) = of_nodes
+        && nodes.nodes() > 1
+        && machine.ports.node < nodes.largest()
+    {
+        notes += &format!(
+            "{title} ignores nodes: where their ranks send more messages than a node has ports, messages queue, and simulate refuses the schedule.\n"
+        );
+    }
+    notes
+}
