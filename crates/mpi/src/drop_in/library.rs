@@ -4,14 +4,9 @@ use std::ffi::{CStr, c_char, c_int};
 
 use crate::symbols as mpi;
 use topocoll::Collective;
+use topocoll::tune::LIBRARIES;
 
 use crate::failed::{Failed, check};
-
-/// From a number of ranks on, the block size below which Open MPI 4.1 combines blocks in an
-/// all-to-all (its fixed rules: never below 16 ranks; single blocks of less than 4 bytes from 32
-/// on).
-const OPEN_MPI_COMBINES: [(u32, u64); 5] =
-    [(16, 512), (64, 1024), (512, 512), (2048, 1024), (4096, 2048)];
 
 /// The MPI that is loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,19 +64,20 @@ impl Library {
         ranks: u32,
         bytes: u64,
     ) -> &'static [&'static str] {
-        match (operation, self) {
-            (Collective::AllToAll, Self::OpenMpi) => {
-                let rule = OPEN_MPI_COMBINES.iter().rev().find(|(from, _)| ranks >= *from);
-                let least = if ranks < 32 { 4 } else { 0 };
-                if rule.is_some_and(|&(_, below)| (least..below).contains(&bytes)) {
-                    &["bruck"]
-                } else {
-                    &["direct"]
+        let name = match self {
+            Self::OpenMpi => "openmpi",
+            Self::Mpich => "mpich",
+            Self::Other => "",
+        };
+        let known = LIBRARIES.iter().find(|library| library.name == name);
+        match (operation, known) {
+            (Collective::AllToAll, Some(library)) => {
+                match library.default(operation, ranks, bytes).name {
+                    "bruck" | "brucks" => &["bruck"],
+                    _ => &["direct"],
                 }
             }
-            (Collective::AllToAll, Self::Mpich) if ranks > 8 && bytes <= 256 => &["bruck"],
-            (Collective::AllToAll, Self::Mpich) => &["direct"],
-            (Collective::AllToAll, Self::Other) => &["direct", "bruck"],
+            (Collective::AllToAll, None) => &["direct", "bruck"],
             (Collective::AllGather, _) => &["recursive-doubling", "concat", "ring"],
         }
     }
