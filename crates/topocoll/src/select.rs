@@ -97,23 +97,15 @@ impl Selection {
         self.choices.get(self.undecided().len()).or(self.choices.first())
     }
 
-    /// The fastest choice in step for blocks of `to` bytes, where it is decided, priced for these; the
-    /// selection is for blocks of `from` bytes. Without crossovers, as of a subset, the fastest of the choices.
+    /// The fastest in step of the choices with an exact price, for blocks of `to` bytes and priced for these; the
+    /// selection is for blocks of `from` bytes.
     pub(crate) fn fastest_at(&self, from: u64, to: u64) -> Option<Choice> {
-        let one = self.crossovers.iter().rev().find(|one| one.block_bytes <= to);
-        let may_be = |choice: &Choice| match one {
-            Some(one) => {
-                (&choice.algorithm, &choice.parameters) == (&one.algorithm, &one.parameters)
-                    && one.to_bytes.is_none_or(|last| to <= last)
-            }
-            None => self.crossovers.is_empty() && self.undecided().is_empty(),
-        };
-        let scaled = self.choices.iter().filter(|choice| may_be(choice)).map(|choice| {
+        let exact = self.choices.iter().filter(|choice| choice.price.priced == Priced::Exactly);
+        let scaled = exact.map(|choice| {
             let price = choice.price.scaled(from, to);
             Choice { price, free_running: None, ..choice.clone() }
         });
-        let exact = scaled.filter(|choice| choice.price.priced == Priced::Exactly);
-        exact.min_by(|a, b| a.price.time.total().total_cmp(&b.price.time.total()))
+        scaled.min_by(|a, b| a.price.time.total().total_cmp(&b.price.time.total()))
     }
 
     /// The first choice of an algorithm that takes at most a number of steps and has the given parameters;

@@ -38,7 +38,7 @@ struct Row {
     best_seconds: f64,
     /// The options that force the best of the library's algorithms; none for its own choice.
     force: String,
-    /// The best schedule here; none where it is undecided.
+    /// The best schedule here with an exact price, if there is one.
     schedule: Option<Best>,
 }
 

@@ -33,10 +33,8 @@ pub struct Library {
     pub using: &'static str,
     /// Its algorithms with an equivalent schedule; at equal prices, the first is chosen.
     pub own: &'static [Own],
-    /// Releases whose decision rules are known.
+    /// Releases whose decision rules are known; the first is meant unless another is named.
     pub releases: &'static [Release],
-    /// The release that is meant unless another is named.
-    usual: &'static str,
     /// The key of the algorithm that these rules choose for an operation between ranks, by block size.
     decide: fn(Collective, u32, u64) -> &'static str,
     /// The environment variables that force an algorithm, with a number of requests, for all sizes.
@@ -47,8 +45,8 @@ pub struct Library {
 /// Every library.
 #[rustfmt::skip]
 pub const LIBRARIES: &[Library] = &[
-    Library { name: "openmpi", title: "Open MPI", about: "dynamic rules of Open MPI's tuned component", using: open_mpi::USING, own: &open_mpi::OWN, releases: &open_mpi::DECIDED, usual: "4.1", decide: open_mpi::decide, force: open_mpi::force, write: open_mpi::write },
-    Library { name: "mpich", title: "MPICH", about: "MPICH's selection tree, changed in a full one of its version (--base)", using: mpich::USING, own: &mpich::OWN, releases: &mpich::DECIDED, usual: "5.0", decide: mpich::decide, force: mpich::force, write: mpich::write },
+    Library { name: "openmpi", title: "Open MPI", about: "dynamic rules of Open MPI's tuned component", using: open_mpi::USING, own: &open_mpi::OWN, releases: &open_mpi::DECIDED, decide: open_mpi::decide, force: open_mpi::force, write: open_mpi::write },
+    Library { name: "mpich", title: "MPICH", about: "MPICH's selection tree, changed in a full one of its version (--base)", using: mpich::USING, own: &mpich::OWN, releases: &mpich::DECIDED, decide: mpich::decide, force: mpich::force, write: mpich::write },
 ];
 
 /// A release of a library whose decision rules are known.
@@ -189,7 +187,7 @@ impl Library {
     /// # Errors
     /// Another name.
     pub fn release(&self, name: Option<&str>) -> Result<&'static Release, TuneError> {
-        let name = name.unwrap_or(self.usual);
+        let name = name.unwrap_or(self.releases[0].name);
         self.releases.iter().find(|release| release.name == name).ok_or_else(|| {
             let known: Vec<_> = self.releases.iter().map(|release| release.name).collect();
             let (library, release) = (self.name, name.to_owned());

@@ -5,7 +5,7 @@ use topocoll_topology::Machine;
 
 use super::{Library, Own, PRICED, TuneError, Turn, price_of};
 use crate::envelope::{TimeLine, at, envelope};
-use crate::{Choice, Error, Selection};
+use crate::{Choice, Error, Priced, Selection};
 
 /// The predicted times of a library's algorithms for an operation between all ranks of a machine.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct Gain {
     pub default: Timed,
     /// The fastest of its algorithms; the default unless another saves half a percent.
     pub best: Timed,
-    /// The best choice here, priced at this block size, if it is decided.
+    /// The best choice here with an exact price, for this block size.
     pub ours: Option<Choice>,
 }
 
@@ -108,7 +108,7 @@ impl Modelled {
     }
 
     /// What the library would gain at a block size, and the best choice of a selection for blocks of
-    /// `selected` bytes: at that size the first one, at others the one of its crossovers.
+    /// `selected` bytes: at that size the first one, at others the fastest of them in step.
     #[must_use]
     pub fn gain(&self, block_bytes: u64, selection: &Selection, selected: u64) -> Gain {
         /// Another algorithm replaces the default if that takes this many times as long.
@@ -122,7 +122,7 @@ impl Modelled {
         let best = timed.min_by(|a, b| a.seconds.total_cmp(&b.seconds)).unwrap_or(default);
         let best = if best.seconds * WORTH < default.seconds { best } else { default };
         let ours = match block_bytes == selected {
-            true => selection.best().filter(|_| selection.undecided().is_empty()).cloned(),
+            true => selection.best().filter(|best| best.price.priced != Priced::AtLeast).cloned(),
             false => selection.fastest_at(selected, block_bytes),
         };
         Gain { block_bytes, default, best, ours }

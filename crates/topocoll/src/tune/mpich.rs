@@ -35,11 +35,11 @@ const DECISION: &str = "maint/tuning/coll/mpir/generic.json";
 /// The rules of all are equal.
 #[rustfmt::skip]
 pub(super) const DECIDED: [Release; 5] = [
-    Release { name: "4.0", tags: "v4.0 to v4.0.3", file: DECISION, ahead: None },
-    Release { name: "4.1", tags: "v4.1 to v4.1.3", file: DECISION, ahead: None },
-    Release { name: "4.2", tags: "v4.2.0 to v4.2.3", file: DECISION, ahead: None },
-    Release { name: "4.3", tags: "v4.3.0 to v4.3.2", file: DECISION, ahead: None },
     Release { name: "5.0", tags: "v5.0.0 to v5.0.1", file: DECISION, ahead: None },
+    Release { name: "4.3", tags: "v4.3.0 to v4.3.2", file: DECISION, ahead: None },
+    Release { name: "4.2", tags: "v4.2.0 to v4.2.3", file: DECISION, ahead: None },
+    Release { name: "4.1", tags: "v4.1 to v4.1.3", file: DECISION, ahead: None },
+    Release { name: "4.0", tags: "v4.0 to v4.0.3", file: DECISION, ahead: None },
 ];
 
 /// The algorithm that the tree built into the library chooses, for buffers that are not in place. Its
