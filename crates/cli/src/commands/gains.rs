@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use topocoll::tune::{Gain, LIBRARIES, Library, Modelled, Release};
-use topocoll::{Exchange, Machine, Parameters, Selection, Shape};
+use topocoll::{Exchange, Machine, Selection, Shape};
 
 use crate::render::{Answer, bytes, seconds, table};
 
@@ -21,35 +21,15 @@ pub(super) struct Gains {
     rules: String,
     /// At the requested block size.
     #[serde(flatten)]
-    asked: Row,
-    by_block: Vec<Row>,
+    asked: Gain,
+    by_block: Vec<Gain>,
     #[serde(skip)]
     title: String,
-    #[serde(skip)]
-    notes: String,
-}
-
-#[derive(Clone, Serialize)]
-struct Row {
-    block_bytes: u64,
-    algorithm: &'static str,
-    time_seconds: f64,
-    best_algorithm: &'static str,
-    best_seconds: f64,
-    /// The options that force the best of the library's algorithms; none for its own choice.
-    force: String,
-    /// The best schedule here with an exact price, if there is one.
-    schedule: Option<Best>,
-}
-
-#[derive(Clone, Serialize)]
-struct Best {
-    algorithm: String,
-    parameters: Parameters,
-    time_seconds: f64,
-    /// Says so where it also has a time without barriers.
+    /// Says so where the best schedule also has a time without barriers.
     #[serde(skip)]
     in_step: &'static str,
+    #[serde(skip)]
+    notes: String,
 }
 
 /// The library of a name that the arguments accept.
@@ -77,24 +57,7 @@ impl Gains {
         selection: &Selection,
     ) -> Self {
         let asked = exchange.problem().block_bytes;
-        let row = |block_bytes| {
-            let Gain { default, best, ours, .. } = modelled.gain(block_bytes, selection, asked);
-            let is_default = best.own.name == default.own.name;
-            Row {
-                block_bytes,
-                algorithm: default.own.name,
-                time_seconds: default.seconds,
-                best_algorithm: best.own.name,
-                best_seconds: best.seconds,
-                force: if is_default { String::new() } else { library.forcing(release, &best) },
-                schedule: ours.map(|choice| Best {
-                    time_seconds: choice.price.time.total(),
-                    in_step: choice.free_running.map_or("", |_| " in step"),
-                    algorithm: choice.algorithm,
-                    parameters: choice.parameters,
-                }),
-            }
-        };
+        let row = |block_bytes| modelled.gain(release, block_bytes, (selection, asked));
         let mut sizes = [&SIZES[..], &[asked]].concat();
         sizes.sort_unstable();
         sizes.dedup();
@@ -104,6 +67,7 @@ impl Gains {
             rules: format!("{}, {}", release.file, release.tags),
             asked: row(asked),
             by_block: sizes.into_iter().map(row).collect(),
+            in_step: selection.best().and_then(|best| best.free_running).map_or("", |_| " in step"),
             title: format!("{} {}", library.title, release.name),
             notes: notes(library, release, modelled, exchange.machine()),
         }
@@ -111,15 +75,14 @@ impl Gains {
 
     /// `1.80x faster than Open MPI 4.1's default (linear_sync)`, of the best schedule's time in step.
     pub(super) fn over_default(&self) -> Option<String> {
-        let Row { algorithm, time_seconds, schedule, .. } = &self.asked;
-        let best = schedule.as_ref()?;
-        let (faster, in_step) = (faster(time_seconds / best.time_seconds), best.in_step);
-        Some(format!("{faster} {}'s default ({algorithm}){in_step}", self.title))
+        let Gain { algorithm, time_seconds, schedule, .. } = &self.asked;
+        let faster = faster(time_seconds / schedule.as_ref()?.time_seconds);
+        Some(format!("{faster} {}'s default ({algorithm}){}", self.title, self.in_step))
     }
 
     /// Adds the table, the options that force algorithms, and the source of the rules.
     pub(super) fn add_to(&self, answer: Answer) -> Answer {
-        let gain = |row: &Row, time: f64| format!("{:.2}x", row.time_seconds / time);
+        let gain = |row: &Gain, time: f64| format!("{:.2}x", row.time_seconds / time);
         let rows = self.by_block.iter().map(|row| {
             let (best, best_gain) = match row.force.is_empty() {
                 true => ("-".to_owned(), "-".to_owned()),

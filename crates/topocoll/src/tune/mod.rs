@@ -17,7 +17,7 @@ use topocoll_topology::{Machine, Ports, Rank, Shape, Subset};
 
 use crate::{Budget, Choice, Error, Exchange, Price, Priced};
 
-pub use self::modelled::{Gain, Modelled, Timed};
+pub use self::modelled::{Best, Gain, Modelled};
 pub use crate::error::TuneError;
 
 /// An MPI library that reads a tuning file.
@@ -165,10 +165,10 @@ impl Library {
 
     /// The options, or variables, that force an algorithm on the command line of a release.
     #[must_use]
-    pub fn forcing(&self, release: &Release, timed: &Timed) -> String {
-        let mut variables = self.force(timed.own, timed.requests);
+    pub fn forcing(&self, release: &Release, turn: &Turn) -> String {
+        let mut variables = self.force(turn.own, turn.requests);
         if let Some((operation, component)) = release.ahead
-            && operation == timed.own.operation
+            && operation == turn.own.operation
         {
             variables.insert(0, ("OMPI_MCA_coll".to_owned(), format!("^{component}")));
         }

@@ -1,11 +1,12 @@
 //! Predicted times of a library's algorithms: the one that its rules choose, its fastest, and the best here.
 
-use topocoll_schedule::{Collective, Problem};
+use serde::Serialize;
+use topocoll_schedule::{Collective, Parameters, Problem};
 use topocoll_topology::Machine;
 
-use super::{Library, Own, PRICED, TuneError, Turn, price_of};
+use super::{Library, Own, PRICED, Release, TuneError, Turn, price_of};
 use crate::envelope::{TimeLine, at, envelope};
-use crate::{Choice, Error, Priced, Selection};
+use crate::{Error, Priced, Selection};
 
 /// The predicted times of a library's algorithms for an operation between all ranks of a machine.
 #[derive(Clone, Debug)]
@@ -19,30 +20,36 @@ pub struct Modelled {
     own: Vec<(&'static Own, TimeLine)>,
 }
 
-/// An algorithm of a library and its predicted time.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Timed {
-    /// The algorithm.
-    pub own: &'static Own,
-    /// The most requests of a rank at a time, which a parameter of the library sets; 0 leaves it as it is.
-    pub requests: u32,
-    /// Seconds by the steps model.
-    pub seconds: f64,
-}
-
 /// What a library would gain, at one block size. All times are of the steps model.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Gain {
     /// The block size, in bytes.
     pub block_bytes: u64,
     /// The algorithm that the library's rules choose.
-    pub default: Timed,
-    /// The fastest of its algorithms; the default unless another saves half a percent.
-    pub best: Timed,
-    /// The best choice here with an exact price, for this block size.
-    pub ours: Option<Choice>,
+    pub algorithm: &'static str,
+    /// Its seconds.
+    pub time_seconds: f64,
+    /// The fastest of the library's algorithms; the default unless another saves half a percent.
+    pub best_algorithm: &'static str,
+    /// Its seconds.
+    pub best_seconds: f64,
+    /// The options that force it; empty for the default.
+    pub force: String,
+    /// The best choice here with an exact price.
+    pub schedule: Option<Best>,
+}
+
+/// A choice and its time.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Best {
+    /// The algorithm.
+    pub algorithm: String,
+    /// The setting.
+    pub parameters: Parameters,
+    /// Seconds.
+    pub time_seconds: f64,
 }
 
 impl Modelled {
@@ -90,9 +97,9 @@ impl Modelled {
         !own.limits() || (2..self.ranks - 1).contains(&self.requests)
     }
 
-    fn timed(&self, (own, line): &(&'static Own, TimeLine), block_bytes: u64) -> Timed {
+    fn turn(&self, (own, line): &(&'static Own, TimeLine), block_bytes: u64) -> Turn {
         let requests = if own.limits() { self.requests } else { 0 };
-        Timed { own, requests, seconds: at(line.seconds, block_bytes) }
+        Turn { block_bytes, own, requests, seconds: at(line.seconds, block_bytes) }
     }
 
     /// The fastest algorithms over block sizes.
@@ -100,31 +107,47 @@ impl Modelled {
     pub fn turns(&self) -> Vec<Turn> {
         let own: Vec<_> = self.own.iter().filter(|(own, _)| self.is_candidate(own)).collect();
         let lines: Vec<_> = own.iter().map(|(_, line)| *line).collect();
-        let turns = envelope(&lines).into_iter().map(|lowest| {
-            let Timed { own, requests, seconds } = self.timed(own[lowest.line], lowest.from);
-            Turn { block_bytes: lowest.from, own, requests, seconds }
-        });
-        turns.collect()
+        let turns = envelope(&lines).into_iter();
+        turns.map(|lowest| self.turn(own[lowest.line], lowest.from)).collect()
     }
 
-    /// What the library would gain at a block size, and the best choice of a selection for blocks of
+    /// What a release would gain at a block size, and the best choice of a selection for blocks of
     /// `selected` bytes: at that size the first one, at others the fastest of them in step.
     #[must_use]
-    pub fn gain(&self, block_bytes: u64, selection: &Selection, selected: u64) -> Gain {
+    pub fn gain(
+        &self,
+        release: &Release,
+        block_bytes: u64,
+        (selection, selected): (&Selection, u64),
+    ) -> Gain {
         /// Another algorithm replaces the default if that takes this many times as long.
         const WORTH: f64 = 1.005;
         let chosen = self.library.default(self.operation, self.ranks, block_bytes);
         let find = self.own.iter().find(|(own, _)| own.key == chosen.key);
         let default = find.expect("bug: the rules choose an algorithm that does not apply");
-        let default = Timed { requests: 0, ..self.timed(default, block_bytes) };
+        let default = self.turn(default, block_bytes);
         let candidates = self.own.iter().filter(|(own, _)| self.is_candidate(own));
-        let timed = candidates.map(|one| self.timed(one, block_bytes));
-        let best = timed.min_by(|a, b| a.seconds.total_cmp(&b.seconds)).unwrap_or(default);
-        let best = if best.seconds * WORTH < default.seconds { best } else { default };
+        let fastest = candidates
+            .map(|own| self.turn(own, block_bytes))
+            .min_by(|a, b| a.seconds.total_cmp(&b.seconds))
+            .filter(|fastest| fastest.seconds * WORTH < default.seconds);
+        let best = fastest.unwrap_or(default);
         let ours = match block_bytes == selected {
             true => selection.best().filter(|best| best.price.priced != Priced::AtLeast).cloned(),
             false => selection.fastest_at(selected, block_bytes),
         };
-        Gain { block_bytes, default, best, ours }
+        Gain {
+            block_bytes,
+            algorithm: default.own.name,
+            time_seconds: default.seconds,
+            best_algorithm: best.own.name,
+            best_seconds: best.seconds,
+            force: fastest.map_or(String::new(), |best| self.library.forcing(release, &best)),
+            schedule: ours.map(|choice| Best {
+                time_seconds: choice.price.time.total(),
+                algorithm: choice.algorithm,
+                parameters: choice.parameters,
+            }),
+        }
     }
 }

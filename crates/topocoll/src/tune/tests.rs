@@ -130,7 +130,8 @@ fn requests_are_limited_where_ports_are() {
     assert_eq!(turns(1).0, [("bruck", 0), ("linear", 0)]);
     assert_eq!(turns(15).0, [("linear", 0)]);
     let own = library("openmpi").serving(Collective::AllToAll, 16).next().unwrap();
-    let timed = Timed { own, requests: 4, seconds: 1.0 };
+    let turn = |own, requests| Turn { block_bytes: 1, own, requests, seconds: 1.0 };
+    let timed = turn(own, 4);
     let [older, newer] = [None, Some("5.0")].map(|name| library("openmpi").release(name).unwrap());
     let forcing = library("openmpi").forcing(older, &timed);
     let options = "--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_alltoall_algorithm 4 \
@@ -139,14 +140,14 @@ fn requests_are_limited_where_ports_are() {
     // Of all-gathers only, another component comes first.
     assert_eq!(library("openmpi").forcing(newer, &timed), options);
     let ring = library("openmpi").serving(Collective::AllGather, 16).nth(2).unwrap();
-    let timed = Timed { own: ring, requests: 0, seconds: 1.0 };
+    let timed = turn(ring, 0);
     let forcing = library("openmpi").forcing(newer, &timed);
     assert!(
         forcing.starts_with("--mca coll ^han ") && forcing.ends_with("_algorithm 4"),
         "{forcing}"
     );
     let own = library("mpich").serving(Collective::AllToAll, 16).nth(2).unwrap();
-    let forcing = library("mpich").forcing(older, &Timed { own, requests: 0, seconds: 1.0 });
+    let forcing = library("mpich").forcing(older, &turn(own, 0));
     assert_eq!(forcing, "MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM=brucks");
 }
 
@@ -231,20 +232,23 @@ fn gains_compare_three_times() {
         let library = &LIBRARIES[draw(2) as usize];
         let modelled = Modelled::new(library, &machine, operation).unwrap();
         for block_bytes in [1, 1024, 1 << draw(20)] {
-            let Gain { default, best, ours, .. } = modelled.gain(block_bytes, &selection, 1024);
+            let release = &library.releases[0];
+            let gain = modelled.gain(release, block_bytes, (&selection, 1024));
             let own = library.default(operation, problem.ranks, block_bytes);
-            assert_eq!(default.own.name, own.name, "{text}");
-            assert!(best.seconds <= default.seconds, "{text}");
+            assert_eq!(gain.algorithm, own.name, "{text}");
+            assert!(gain.best_seconds <= gain.time_seconds, "{text}");
+            assert_eq!(gain.force.is_empty(), gain.best_seconds == gain.time_seconds, "{text}");
             let exchange = exchange.clone().block_bytes(block_bytes).unwrap();
             let least = exchange.bounds().seconds * (1.0 - 1e-9);
-            assert!(best.seconds >= least, "{text} {}: {best:?} {least}", machine.ports);
+            assert!(gain.best_seconds >= least, "{text} {}: {gain:?} {least}", machine.ports);
             let name = (own.schedule)(problem.ranks).unwrap();
             let choice = price_of(&machine, exchange.problem(), name, own.under_way).unwrap();
             let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-6, "{text}: {a} {b}");
-            near(choice.price.time.total(), default.seconds);
-            if let Some(ours) = ours.filter(|ours| !selection.split.contains(&ours.algorithm)) {
-                let schedule = exchange.schedule(&ours.algorithm, &ours.parameters).unwrap();
-                near(exchange.count(&schedule).unwrap().time.total(), ours.price.time.total());
+            near(choice.price.time.total(), gain.time_seconds);
+            let best = gain.schedule.filter(|best| !selection.split.contains(&best.algorithm));
+            if let Some(best) = best {
+                let schedule = exchange.schedule(&best.algorithm, &best.parameters).unwrap();
+                near(exchange.count(&schedule).unwrap().time.total(), best.time_seconds);
             }
         }
     }
