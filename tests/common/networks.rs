@@ -71,7 +71,8 @@ pub fn drawn_graphs() -> Vec<Machine> {
 /// may be joined to their neighbours on the leaf. One in three has a broken part, or nodes in another order.
 fn tree(random: &mut fastrand::Rng) -> Graph {
     let [size, leaves, groups] = [random.u32(1..5), random.u32(1..4), random.u32(1..4)];
-    let [cables, spines, tops] = [(); 3].map(|()| random.u32(1..3));
+    let most = random.u32(1..3);
+    let [cables, spines, tops] = [(); 3].map(|()| random.u32(1..=most));
     let nodes = size * leaves * groups;
     let (first_spine, first_top) = (nodes + leaves * groups, nodes + (leaves + spines) * groups);
     let kind = |class: u32, random: &mut fastrand::Rng| LinkKind {

@@ -10,7 +10,7 @@ use common::{
 use proptest::prelude::*;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Collective, Counts, Injection, Method, Problem, Progress, Shape, Topology, check_counting_work,
+    Collective, Counts, Injection, Method, Problem, Progress, Shape, check_counting_work,
     conflicts, count, count_some, counting_work, link_totals, machine, verify_watched,
 };
 
@@ -82,7 +82,10 @@ fn symmetry_of_graphs_changes_no_count() {
             let some = count_some(&plain, &machine, MEMORY, most).unwrap();
             assert!(some.bytes <= all.bytes && some.link_bytes <= all.link_bytes, "{place}");
             let terms = |of: &Counts| [of.time.startup, of.time.transmission, of.time.propagation];
-            let higher = terms(&some).into_iter().zip(terms(&all)).any(|(some, all)| some > all);
+            let higher = terms(&some)
+                .into_iter()
+                .zip(terms(&all))
+                .any(|(some, all)| some > all * (1.0 + 1e-12));
             assert!(!higher && some.messages <= all.messages, "{place}: {most} ranks");
             let [totals, all] = [&schedule, &plain].map(|of| link_totals(of, &machine));
             assert_eq!(totals, all, "{place}");
