@@ -13,9 +13,11 @@
 //! the fewest messages are left out, and their blocks get other paths. So a schedule of single blocks
 //! becomes one of fewer startups.
 //!
-//! With `moved=cut` only blocks that were cut move, and stay near their shortest routes. It requires a schedule in
-//! which all ranks do the same and each message takes one hop. The result is the schedule of the whole machine with
-//! tables of these blocks ([`exceptions`]). So 4,096 ranks, which have 16 million blocks, take seconds.
+//! With `moved=cut` only blocks that were cut move, over few connections more than they need. It requires a schedule
+//! without copies in which many ranks do the same, which is followed by one rank of each class ([`equivalent`]). The
+//! result is the schedule of the whole machine with tables of these blocks ([`exceptions`]). Time and memory grow with
+//! the messages of all ranks, and with the blocks that meet failures: of 4,096 ranks about 40,000 a failed node. So
+//! 4,096 ranks, which have 16 million blocks, take seconds.
 //!
 //! Claim: as many steps as are used, and in each the largest message. There is no link contention if the
 //! schedule has none, so one port is enough. On `torus:8x8` with a failed link and 1 port, `coloured-rings`
@@ -33,7 +35,7 @@ use topocoll_schedule::{Block, Message, Origin, Parameters, Part, Problem, Recor
 use topocoll_topology::{Graph, Rank, Shape, Topology};
 
 use self::connections::{Connection, Connections, NONE, Steps};
-use self::equivalent::translations;
+use self::equivalent::{can_follow, translations};
 use self::exceptions::{Excepted, Exceptions, Whole};
 use self::follow::Followed;
 use self::paths::{Near, Paths, Piece, reach_all};
@@ -49,7 +51,7 @@ pub(crate) struct Repair;
 const MOST_LISTED: u32 = 512;
 
 /// Pieces of blocks whose paths are listed, at most, if only blocks that were cut move.
-const MOST_EXCEPTIONS: usize = 1 << 17;
+const MOST_EXCEPTIONS: usize = 1 << 18;
 
 /// Steps of the result, at most.
 const MOST_STEPS: u64 = 4096;
@@ -72,7 +74,7 @@ const MOVED: Parameter = Parameter::words(
         ("all", "any block may take another path; for at most 512 ranks"),
         (
             "cut",
-            "only blocks that met failures may; for schedules in which all ranks do the same, hop by hop",
+            "only blocks that met failures may; for at most 4096 ranks, of which many do the same without copies",
         ),
     ],
 );
@@ -98,6 +100,9 @@ const MOST_RANKED: u32 = 256;
 
 /// Schedules of the whole machine that are priced, at most.
 const MOST_PRICED: usize = 8;
+
+/// Steps of those that are followed by class, at most.
+const MOST_STEPS_FOLLOWED: u64 = 128;
 
 /// Steps that are added to each of them in a second setting.
 const LONGER: u64 = 8;
@@ -193,8 +198,9 @@ impl<'r> Machines<'r> {
         let places = (0..).zip(&self.nodes).filter(|(_, node)| node.is_some());
         let places: Vec<Rank> = places.map(|(rank, _)| Rank(rank)).collect();
         let near = followed.equivalent.as_ref();
-        let near = near.map(|equivalent| Near::new(equivalent, (&self.nodes, &places), machine));
-        let paths = Paths::new(&connections, near, ranks, pieces, loads);
+        let near =
+            near.and_then(|equivalent| Near::new(equivalent, (&self.nodes, &places), machine));
+        let paths = Paths::new(&connections, near, (ranks, moves_all), pieces, loads);
         // Steps without messages are left out.
         let (mut used, mut hops) = (Vec::new(), 0);
         for step in 0..connections.count() {
@@ -245,19 +251,15 @@ impl<'r> Machines<'r> {
             return Ok((pieces, loads));
         };
         // The loads of all messages, then without the blocks that are cut or have failed.
-        let (mut cut, ranks) = (Vec::new(), equivalent.ranks as usize);
-        for (number, &connection) in connections.of_message.iter().enumerate() {
-            let (message, from) = (number / ranks, Rank((number % ranks) as u32));
-            if connection == NONE {
-                cut.extend(equivalent.blocks(message, from));
-            } else {
-                loads[connection as usize] = equivalent.size(message, sizes);
-            }
-            // A block may be in several of them.
-            if cut.len() > 8 * MOST_EXCEPTIONS {
-                return Err(Unfit::Blocks);
+        let mut messages = Vec::new();
+        for (message, &connection) in (0..).zip(&connections.of_message) {
+            match connection {
+                NONE => messages.push(message),
+                _ => loads[connection as usize] = equivalent.size(message),
             }
         }
+        // A block may be in several of them.
+        let mut cut = equivalent.blocks(&messages, 8 * MOST_EXCEPTIONS).ok_or(Unfit::Blocks)?;
         cut.extend(equivalent.failed(&self.nodes));
         cut.sort_unstable();
         cut.dedup();
@@ -270,7 +272,9 @@ impl<'r> Machines<'r> {
                         loads[connection as usize] -= size;
                     }
                 }
-                list(block.map(Rank::index), piece, &mut messages());
+                let mut path: Vec<u32> = messages().collect();
+                path.reverse();
+                list(block.map(Rank::index), piece, &mut path.into_iter());
             }
         }
         if pieces.len() > MOST_EXCEPTIONS { Err(Unfit::Blocks) } else { Ok((pieces, loads)) }
@@ -305,10 +309,10 @@ fn messages(
 }
 
 /// The setting that repairs a schedule.
-fn repairing(Origin { algorithm, parameters }: &Origin, on: &str) -> Parameters {
+fn repairing(Origin { algorithm, parameters }: &Origin, on: &str, moved: &str) -> Parameters {
     let mut setting = OF.naming(algorithm, parameters);
     setting.insert(ON.name.to_owned(), on.into());
-    setting.insert(MOVED.name.to_owned(), "all".into());
+    setting.insert(MOVED.name.to_owned(), moved.into());
     setting
 }
 
@@ -320,14 +324,14 @@ fn settings(request: &Request<'_>) -> Vec<(u64, Parameters)> {
     for algorithm in request.inner().filter(ruled) {
         let free = request.solutions(algorithm).filter(|found| found.claims.contention_free);
         all.extend(free.map(|Solution { schedule, claims }| {
-            (claims.steps, claims.bytes, repairing(&schedule.origin, "whole"))
+            (claims.steps, claims.bytes, repairing(&schedule.origin, "whole", "all"))
         }));
     }
     let mut kept = front(all, MOST_PRICED);
     if let Ok(Solution { schedule, claims }) =
         request.solve_inner(&ColouredRings, &Parameters::new())
     {
-        let default = (claims.steps, repairing(&schedule.origin, "whole"));
+        let default = (claims.steps, repairing(&schedule.origin, "whole", "all"));
         if !kept.contains(&default) {
             kept.insert(0, default);
         }
@@ -335,14 +339,37 @@ fn settings(request: &Request<'_>) -> Vec<(u64, Parameters)> {
     kept
 }
 
+/// Settings for schedules without link contention of which one rank of each class is followed, on the Pareto front of
+/// all.
+fn followed(request: &Request<'_>) -> Vec<Parameters> {
+    let mut all = Vec::new();
+    let ruled = |one: &&dyn Algorithm| request.search(*one, &Parameters::new()).is_none();
+    for algorithm in request.inner().filter(ruled) {
+        let fits = |Solution { schedule, claims }: &Solution| {
+            claims.contention_free
+                && claims.rearrangements == Some(0)
+                && claims.steps <= MOST_STEPS_FOLLOWED
+                && can_follow(schedule, request.topology)
+        };
+        let fitting = request.solutions(algorithm).filter(fits);
+        all.extend(fitting.map(|Solution { schedule, claims }| {
+            (claims.steps, claims.bytes, repairing(&schedule.origin, "whole", "cut"))
+        }));
+    }
+    let most = if request.problem.ranks > MOST_LISTED { MOST_PRICED / 4 } else { MOST_PRICED };
+    front(all, most).into_iter().map(|(_, setting)| setting).collect()
+}
+
 /// Settings for schedules hop by hop in which all ranks do the same, on the Pareto front of all and on that of
 /// schedules of whole blocks: parts of blocks may be too many to move. Their repair takes seconds.
 fn hop_by_hop(request: &Request<'_>) -> Vec<Parameters> {
     let found = request.solutions(&NeighbourRings);
-    let found = found.filter(|found| translations(&found.schedule, request.topology).is_some());
+    let of_one_class = |found: &Solution| {
+        translations(&found.schedule, request.topology).is_some_and(|one| one.count() == 1)
+    };
+    let found = found.filter(of_one_class);
     let counted = found.map(|Solution { schedule, claims }| {
-        let mut setting = repairing(&schedule.origin, "whole");
-        setting.insert(MOVED.name.to_owned(), "cut".into());
+        let setting = repairing(&schedule.origin, "whole", "cut");
         (schedule.rule().cuts().is_empty(), (claims.steps, claims.bytes, setting))
     });
     let counted: Vec<_> = counted.collect();
@@ -372,7 +399,14 @@ impl Algorithm for Repair {
             _ => Vec::new(),
         };
         if ranks > MOST_TRIED {
-            let mut found = (*origin.kept(of("by hop"), || hop_by_hop(&origin))).clone();
+            // On one port they are slow, and those of longer routes faster.
+            let mut found = match request.problem.ports {
+                1 if ranks > MOST_LISTED => Vec::new(),
+                _ => (*origin.kept(of("by hop"), || hop_by_hop(&origin))).clone(),
+            };
+            if ranks > MOST_RANKED {
+                found.extend((*origin.kept(of("by class"), || followed(&origin))).clone());
+            }
             // These are of neighbour-rings.
             let name = NeighbourRings.info().name.as_ref();
             let is_other = |setting: &Parameters| {
@@ -391,7 +425,7 @@ impl Algorithm for Repair {
         let matchings = request.solve(&LinkMatchings, &Parameters::new())?;
         let steps = matchings.claims.steps;
         let fewer = [10, 5].map(|share| {
-            let mut fewer = repairing(&matchings.schedule.origin, "failed");
+            let mut fewer = repairing(&matchings.schedule.origin, "failed", "all");
             fewer.insert(STEPS.name.to_owned(), (steps - steps / share).into());
             fewer
         });
@@ -434,12 +468,11 @@ impl Algorithm for Repair {
                 return Err(values.refused(STEPS.name, "enough for all blocks to arrive"));
             }
             Err(Unfit::Ranks) => {
-                let rule =
-                    "all, as ranks of the schedule differ, copy blocks or send over several hops";
+                let rule = "all, as too many ranks of the schedule differ, or some copy blocks";
                 return Err(values.refused(MOVED.name, rule));
             }
             Err(Unfit::Blocks) => {
-                let rule = "all, as more than 131072 pieces of blocks are cut";
+                let rule = "all, as more than 262144 pieces of blocks are cut";
                 return Err(values.refused(MOVED.name, rule));
             }
         };

@@ -1,5 +1,5 @@
-//! A schedule whose ranks all do the same, in which some blocks take other paths: those of rank 0, and tables
-//! of the exceptions.
+//! A schedule in which some blocks take other paths: the messages of one rank of each class, and tables of the
+//! exceptions.
 //!
 //! Blocks on other paths have slots of their own, after those of the schedule: at their sources, then at their
 //! destinations, then those that pass.
@@ -185,8 +185,7 @@ impl Exceptions {
         let mut messages: Vec<u32> = removed.iter().map(|&(message, _)| message).collect();
         for (number, one) in (0u32..).zip(&connections.all) {
             let Some(message) = one.message else { continue };
-            let pattern =
-                &self.whole.equivalent.patterns[(message / self.whole.equivalent.ranks) as usize];
+            let pattern = self.whole.equivalent.pattern(message);
             let other = one.route != pattern.route;
             if other {
                 self.routes.push((number, one.route.clone()));
@@ -278,10 +277,10 @@ impl Exceptions {
     }
 
     /// The slots of a message's sender or receiver, and its route.
-    fn message(&self, message: usize, from: Rank, sends: bool) -> (SlotSet, Route) {
-        let Pattern { sent, received, route, .. } = &self.whole.equivalent.patterns[message];
+    fn message(&self, pattern: u32, from: Rank, sends: bool) -> (SlotSet, Route) {
+        let number = self.whole.equivalent.number(pattern, from);
+        let Pattern { sent, received, route, .. } = self.whole.equivalent.pattern(number);
         let all = if sends { sent } else { received };
-        let number = self.whole.equivalent.number(message as u32, from);
         let Ok(place) = self.changes.binary_search_by_key(&number, |change| change.message) else {
             return (all.clone(), route.clone());
         };
@@ -342,15 +341,18 @@ impl Rule for Excepted {
         let Exceptions { whole: Whole { equivalent, .. }, nodes, added, received, .. } = &*self.0;
         let at = self.0.places[rank.index()];
         let of = self.0.steps[step as usize];
-        for message in of.map_or(0..0, |of| equivalent.of_step(of)) {
-            let peer = equivalent.patterns[message].to;
-            if let Some(to) = nodes[equivalent.translated(peer, Rank(0), at).index()] {
-                let (slots, route) = self.0.message(message, at, true);
-                out.send(Rank(to), slots, route);
+        if let Some(of) = of {
+            for pattern in equivalent.sent(at, of) {
+                let to = equivalent.receiver(&equivalent.patterns[pattern as usize], at);
+                if let Some(to) = nodes[to.index()] {
+                    let (slots, route) = self.0.message(pattern, at, true);
+                    out.send(Rank(to), slots, route);
+                }
             }
-            let from = equivalent.translated(Rank(0), peer, at);
-            if let Some(node) = nodes[from.index()] {
-                out.receive(Rank(node), self.0.message(message, from, false).0);
+            for (pattern, from) in equivalent.received(at, of) {
+                if let Some(node) = nodes[from.index()] {
+                    out.receive(Rank(node), self.0.message(pattern, from, false).0);
+                }
             }
         }
         let first = added.partition_point(|one| (one.step, one.from) < (step, rank.0));

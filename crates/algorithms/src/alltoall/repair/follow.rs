@@ -5,7 +5,7 @@ use std::ops::Range;
 use topocoll_schedule::{Block, Part, Schedule, SlotSet, Step};
 use topocoll_topology::{Rank, Route, Topology};
 
-use super::equivalent::{Equivalent, Pattern};
+use super::equivalent::Equivalent;
 
 /// A message; an empty route stands for the machine's own.
 pub(super) struct Sent {
@@ -26,7 +26,7 @@ pub(super) struct Followed {
     pub(super) sent: Vec<Sent>,
     /// By block, source by source, and piece: the messages that carry it, in order.
     paths: Vec<Vec<u32>>,
-    /// Rank 0's instead, if all ranks do the same.
+    /// Those of one rank of each class instead.
     pub(super) equivalent: Option<Equivalent>,
 }
 
@@ -34,18 +34,18 @@ pub(super) struct Followed {
 const NONE: u32 = u32::MAX;
 
 impl Followed {
-    /// The messages of rank 0 stand for all; `None` if [`Equivalent`] does not serve them.
+    /// The messages of one rank of each class stand for all; `None` if [`Equivalent`] does not serve them.
     pub(super) fn equivalent(schedule: &Schedule, machine: &dyn Topology) -> Option<Self> {
         let parts = parts(schedule);
-        let equivalent = Equivalent::new(schedule, machine, &parts)?;
-        let mut sent = Vec::with_capacity(equivalent.patterns.len() * equivalent.ranks as usize);
-        for Pattern { step, to, route, .. } in &equivalent.patterns {
-            sent.extend((0..equivalent.ranks).map(Rank).map(|from| {
-                let to = equivalent.translated(*to, Rank(0), from);
-                Sent { step: *step, from, to, route: route.clone() }
-            }));
-        }
-        Some(Self { equivalent: Some(equivalent), ..Self::of(schedule, parts, sent) })
+        let mut followed = Self::of(schedule, parts, Vec::new());
+        let made = Equivalent::new(schedule, machine, &followed.parts, &followed.sizes)?;
+        let sent = made.all().map(|(pattern, from)| {
+            let (step, to) = (pattern.step, made.receiver(pattern, from));
+            Sent { step, from, to, route: pattern.route.clone() }
+        });
+        followed.sent = sent.collect();
+        followed.equivalent = Some(made);
+        Some(followed)
     }
 
     fn of(schedule: &Schedule, parts: Vec<Part>, sent: Vec<Sent>) -> Self {
@@ -147,8 +147,8 @@ impl Followed {
             }
             return pieces;
         };
-        for (of_one, pieces) in pieces.chunks_mut(self.ranks).enumerate() {
-            pieces.fill(equivalent.carried[of_one].len() as u32);
+        for ((pattern, _), pieces) in equivalent.all().zip(&mut pieces) {
+            *pieces = pattern.pieces;
         }
         for block in equivalent.failed(nodes) {
             for piece in 0..equivalent.pieces {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use topocoll_topology::{Rank, Route, Segment, Topology};
+use topocoll_topology::{MixedRadix, Rank, Route, Segment, Topology};
 
+use super::MOST_LISTED;
 use super::connections::{Connection, Connections, NONE};
 use super::equivalent::Equivalent;
 use crate::drawn::{SPREAD, drawn};
@@ -60,6 +61,7 @@ pub(super) fn reach_all(connections: &Connections, ranks: usize) -> bool {
 /// A torus on which blocks go hop by hop, near their shortest routes.
 pub(super) struct Near<'c> {
     equivalent: &'c Equivalent,
+    radix: &'c MixedRadix,
     /// By rank of the machine without failures, its node if it has not failed; by node, that rank.
     nodes: &'c [Option<u32>],
     places: &'c [Rank],
@@ -70,21 +72,26 @@ pub(super) struct Near<'c> {
 /// The length of a hop that is not known yet, about.
 const AHEAD: Length = UNIT * 15 / 8;
 
+/// Connections of a path beyond the fewest, at most, if only blocks that were cut move.
+const SLACK: Length = 2;
+
 /// Hops beyond those of a shortest route.
 const DETOUR: u64 = 2;
 
 impl<'c> Near<'c> {
+    /// `None` if ranks differ or send over several hops.
     pub(super) fn new(
         equivalent: &'c Equivalent,
         (nodes, places): (&'c [Option<u32>], &'c [Rank]),
         machine: &dyn Topology,
-    ) -> Self {
+    ) -> Option<Self> {
+        let radix = equivalent.hop_by_hop()?;
         let routes = (0..equivalent.ranks).map(|rank| {
             let mut route = Route::default();
             machine.route(Rank(0), Rank(rank), &mut route);
             route
         });
-        Self { equivalent, nodes, places, routes: routes.collect() }
+        Some(Self { equivalent, radix, nodes, places, routes: routes.collect() })
     }
 
     fn route(&self, from: u32, to: u32) -> &Route {
@@ -102,7 +109,7 @@ impl<'c> Near<'c> {
     /// The next node along a dimension, if it has not failed.
     fn beyond(&self, node: u32, dimension: usize, hops: i64) -> Option<u32> {
         let place = self.places[node as usize];
-        self.nodes[self.equivalent.radix().shifted(place, dimension, hops).index()]
+        self.nodes[self.radix.shifted(place, dimension, hops).index()]
     }
 }
 
@@ -114,9 +121,12 @@ struct Reached {
     last: u32,
     ahead: Length,
     is_open: bool,
+    /// Its connections.
+    hops: Length,
 }
 
-const UNSEEN: Reached = Reached { length: UNREACHED, last: NONE, ahead: 0, is_open: false };
+const UNSEEN: Reached =
+    Reached { length: UNREACHED, last: NONE, ahead: 0, is_open: false, hops: 0 };
 
 /// By step and rank, the fewest connections from there to one destination, at most 254, or [`NO_WAY`].
 #[derive(Clone)]
@@ -170,8 +180,10 @@ pub(super) struct Paths<'c> {
     /// Paths: the last connection, and the path before it.
     ends: Vec<(u32, u32)>,
     /// By connection that is tried in a step: its number, the length to its end, and the path before it.
-    arrived: Vec<(u32, Length, u32)>,
+    arrived: Vec<(u32, Length, u32, Length)>,
     visits: usize,
+    /// Connections of a path beyond the fewest, if they are limited.
+    slack: Option<Length>,
 }
 
 impl<'c> Paths<'c> {
@@ -180,10 +192,11 @@ impl<'c> Paths<'c> {
     pub(super) fn new(
         connections: &'c Connections,
         near: Option<Near<'c>>,
-        ranks: usize,
+        (ranks, moves_all): (usize, bool),
         pieces: Vec<Piece>,
         loads: Vec<u64>,
     ) -> Self {
+        let is_free = near.is_none();
         let mut paths = Self {
             connections,
             near,
@@ -198,15 +211,19 @@ impl<'c> Paths<'c> {
             ends: Vec::new(),
             arrived: Vec::new(),
             visits: 0,
+            slack: (!moves_all && is_free).then_some(SLACK),
         };
         for piece in &paths.pieces {
             piece.path.iter().for_each(|&one| paths.loads[one as usize] += piece.size);
         }
         paths.measure();
         paths.insert();
+        if paths.slack.is_some() && ranks > MOST_LISTED as usize {
+            return paths;
+        }
         paths.lower();
+        let rounds = if moves_all { ROUNDS } else { 0 };
         let mut in_vain = 0;
-        let rounds = if paths.near.is_some() { 0 } else { ROUNDS };
         for place in 0..rounds {
             let (before, visits) = (paths.volume(), paths.visits);
             paths.shuffle(place);
@@ -278,6 +295,10 @@ impl<'c> Paths<'c> {
             Some(hops) => hops.ahead(step, rank, ranks),
             None => Some(0),
         };
+        let most_hops = match (self.slack, ahead(0, from)) {
+            (Some(slack), Some(hops)) => hops / UNIT + slack,
+            _ => Length::MAX,
+        };
         self.ends.clear();
         self.reached[from as usize] = Reached { length: 0, is_open: true, ..UNSEEN };
         self.seen.push(from);
@@ -296,7 +317,9 @@ impl<'c> Paths<'c> {
                     self.visits += 1;
                     let next = self.connections.to[number];
                     let mut reached = self.reached[next as usize];
-                    let after = ahead(step + 1, next).map(|ahead| before.length + UNIT + ahead);
+                    let after = ahead(step + 1, next);
+                    let after = after.filter(|ahead| before.hops + 1 + ahead / UNIT <= most_hops);
+                    let after = after.map(|ahead| before.length + UNIT + ahead);
                     if before.length >= reached.length || after.is_none_or(|after| after >= best) {
                         continue;
                     }
@@ -316,11 +339,16 @@ impl<'c> Paths<'c> {
                         continue;
                     }
                     if let Some(length) = length(number, self.loads[number] + size, largest) {
-                        self.arrived.push((number as u32, before.length + length, before.last));
+                        self.arrived.push((
+                            number as u32,
+                            before.length + length,
+                            before.last,
+                            before.hops + 1,
+                        ));
                     }
                 }
             }
-            for (number, length, last) in self.arrived.drain(..) {
+            for (number, length, last, hops) in self.arrived.drain(..) {
                 let rank = self.connections.to[number as usize];
                 let reached = &mut self.reached[rank as usize];
                 if length < reached.length {
@@ -330,6 +358,7 @@ impl<'c> Paths<'c> {
                     if !std::mem::replace(&mut reached.is_open, true) {
                         self.open.push(rank);
                     }
+                    reached.hops = hops;
                     (reached.length, reached.last) = (length, self.ends.len() as u32);
                     self.ends.push((number, last));
                 }
@@ -360,7 +389,7 @@ impl<'c> Paths<'c> {
         let Piece { from, to, .. } = self.pieces[piece];
         let segments = near.route(from, to).segments();
         let turns = if segments.len() < 3 { segments.len() } else { 2 * segments.len() };
-        let dimensions = 0..near.equivalent.radix().dimensions() as u32;
+        let dimensions = 0..near.radix.dimensions() as u32;
         let detours = dimensions.flat_map(|dimension| [(dimension, 1), (dimension, -1)]);
         let mut moves: SmallVec<[Segment; 8]> = SmallVec::new();
         for detour in std::iter::once(None).chain(detours.map(Some)) {
@@ -412,10 +441,13 @@ impl<'c> Paths<'c> {
 
     /// Gives each piece without a path the one on which it makes the fewest steps longer.
     fn insert(&mut self) {
-        for piece in 0..self.pieces.len() {
-            if !self.pieces[piece].path.is_empty() {
-                continue;
-            }
+        let mut open: Vec<usize> =
+            (0..self.pieces.len()).filter(|&piece| self.pieces[piece].path.is_empty()).collect();
+        // The hops to a destination are looked up for all pieces to it, one after the other.
+        if self.slack.is_some() {
+            open.sort_by_key(|&piece| self.pieces[piece].to);
+        }
+        for piece in open {
             let length =
                 |_, load, most| Some(if load > most { LARGER } else { relative(load, most) });
             let straight = self.straight(piece);
