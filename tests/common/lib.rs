@@ -14,7 +14,7 @@ pub use certificates::{body, certificate_of, check_certificate, sealed};
 pub use classes::{check_classes, check_kinds, set_values};
 pub use forgery::{Forger, expand};
 pub use moving::{check_in_place, check_moves, check_plans, check_seeded, check_threaded};
-pub use networks::{drawn_graphs, drawn_symmetric};
+pub use networks::{as_listed, drawn_graphs, drawn_symmetric};
 pub use promises::{Case, check_bounds, check_claims, check_delivery, check_promises};
 
 use topocoll::contention::{

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use topocoll::{Capacity, Clusters, Graph, LinkKind, ListedGraph, Machine, PerClass, Ports};
+use topocoll::{
+    Capacity, Clusters, Graph, LinkId, LinkKind, ListedGraph, Machine, PerClass, Ports, Topology,
+};
 
 /// A connected graph with switches, one-way and parallel links, and unequal links.
 fn random(random: &mut fastrand::Rng) -> Graph {
@@ -65,6 +67,33 @@ pub fn drawn_graphs() -> Vec<Machine> {
         machine
     };
     (0..20).map(machine).collect()
+}
+
+/// The network of a machine of one rank on each node as a list of links, by files' rules; if `shuffles`, with
+/// its nodes, its switches and its links in another order.
+pub fn as_listed(machine: &Machine, random: &mut fastrand::Rng, shuffles: bool) -> Machine {
+    let topology = &*machine.topology;
+    let links = (0..topology.link_numbers()).filter_map(|link| topology.link(LinkId(link)));
+    let mut links: Vec<(u32, u32, LinkKind)> =
+        links.map(|link| (link.from, link.to, LinkKind::of_class(0))).collect();
+    let vertices = links.iter().map(|link| link.0.max(link.1) + 1).max().unwrap_or(1);
+    let nodes = Topology::ranks(topology);
+    let mut place: Vec<u32> = (0..vertices).collect();
+    if shuffles {
+        random.shuffle(&mut place[..nodes as usize]);
+        random.shuffle(&mut place[nodes as usize..]);
+        random.shuffle(&mut links);
+    }
+    let placed = |vertex: u32| place[vertex as usize];
+    let listed = ListedGraph {
+        form: format!("graph:{}{}", machine.name, if shuffles { " shuffled" } else { "" }),
+        nodes,
+        switches: vertices - nodes,
+        classes: vec!["link".to_owned()],
+        links: links.into_iter().map(|(a, b, kind)| (placed(a), placed(b), kind)).collect(),
+        ..ListedGraph::default()
+    };
+    Machine::of(Arc::new(listed.with_shortest_routes().unwrap()))
 }
 
 /// A tree of equal leaves, equal groups of leaves and a top, each with one switch or several, whose nodes

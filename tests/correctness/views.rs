@@ -5,10 +5,10 @@ use common::{
     setting, target, with_ports,
 };
 use topocoll::formats::{FORMATS, Reader, Source, Writer};
-use topocoll::{Method, Parameters, View, verify};
+use topocoll::{Machine, Method, Parameters, View, verify};
 
 /// Machines, ports, algorithms and settings.
-const VIEWS: [(&str, u32, &str, &str); 10] = [
+const VIEWS: [(&str, u32, &str, &str); 17] = [
     ("torus:8x2", 4, "bruck", "axes=1:0 radix=4 ties=balanced"),
     ("mesh:6x4", 1, "direct", "axes=1:0"),
     ("torus:3x5x2", 1, "product", "axes=2:0:1 together=16"),
@@ -19,12 +19,25 @@ const VIEWS: [(&str, u32, &str, &str); 10] = [
     ("torus:4x4", 1, "pairwise-xor", "axes=0:1:1:0"),
     ("mesh:2x6x2", 1, "link-matchings", "link_messages=1 axes=2+0:1"),
     ("torus:4x3", 2, "concat", "axes=1:0 ties=balanced"),
+    ("dragonfly:2,2,1", 2, "bruck", "radix=3 seen=near"),
+    ("fat-tree:3,2", 1, "one-factor", "seen=dealt"),
+    ("hyperx:3x4", 3, "link-matchings", "link_messages=1 seen=coordinates"),
+    ("torus:3x3/0,0", 2, "recursive-doubling", "seen=scattered-1"),
+    ("inputs/sp30.csv", 2, "direct", "without=0"),
+    ("inputs/sp30.csv", 1, "bruck", "radix=2 seen=mesh:6 without=0"),
+    ("inputs/m3x3.csv", 4, "bucket", "axes=1:0 seen=mesh:3x3"),
 ];
+
+/// A machine with these ports, or of a file.
+fn machine_of(text: &str, ports: u32) -> Machine {
+    let file = || format!("graph:{}/{text}", env!("CARGO_MANIFEST_DIR"));
+    with_ports(&if text.starts_with("inputs") { file() } else { text.to_owned() }, ports)
+}
 
 #[test]
 fn a_schedule_on_a_view_delivers_is_proved_and_written_and_moves_bytes() {
     for (text, ports, name, given) in VIEWS {
-        let (machine, algorithm) = (with_ports(text, ports), find(name).unwrap());
+        let (machine, algorithm) = (machine_of(text, ports), find(name).unwrap());
         let problem = problem(&machine, algorithm.info().operation, 3);
         let case = Case::solve(&machine, algorithm, &problem, &setting(given)).unwrap();
         let (schedule, place) = (case.schedule(), &case.place);
@@ -56,7 +69,8 @@ fn a_view_renames_ranks() {
         [("torus:8x2x3", "2:0:1"), ("hypercube:4", "3+0:1:2"), ("torus:4x3x4", "2:1:0:2:0")]
     {
         let machine = with_ports(text, 1);
-        let view = View::new(&*machine.topology, axes, None).unwrap();
+        let view = View::new(&*machine.topology, [None, None, Some(axes), None]);
+        let view = view.unwrap().unwrap();
         let ranks = (0..machine.ranks()).map(topocoll::Rank);
         let mut seen: Vec<_> = ranks.clone().map(|rank| view.on_machine(rank)).collect();
         assert!(ranks.clone().all(|rank| view.in_view(view.on_machine(rank)) == rank));
@@ -83,7 +97,7 @@ fn values_of_dimensions_go_with_them() {
 #[test]
 fn what_is_no_view_is_refused() {
     let refused = |text: &str, given: &str| {
-        let (machine, algorithm) = (with_ports(text, 1), find("direct").unwrap());
+        let (machine, algorithm) = (machine_of(text, 1), find("direct").unwrap());
         let problem = problem(&machine, algorithm.info().operation, 3);
         let given: Parameters = setting(given);
         Case::solve(&machine, algorithm, &problem, &given).map(|_| ()).unwrap_err().to_string()
@@ -104,6 +118,16 @@ fn what_is_no_view_is_refused() {
         ("full:4", "axes=0", "axes is `0`, not for a grid or hypercube"),
         ("full:4", "ties=up", "ties is `up`, not for a grid or hypercube"),
         ("torus:4x6", "ties=down", "ties is `down`, not up or balanced"),
+        ("torus:4x6", "seen=near", "seen is `near`, not for a graph"),
+        ("full:4", "without=0", "without is `0`, not for a graph"),
+        (
+            "inputs/sp30.csv",
+            "without=2",
+            "without is `2`, not kinds of links from 0 to 1, such as 0:2",
+        ),
+        ("inputs/sp30.csv", "without=1", "without is `1`, not for a graph that stays connected"),
+        ("inputs/sp30.csv", "seen=near", "seen is `near`, not torus:6 or coordinates"),
+        ("fat-tree:2,2", "axes=0 seen=near", "axes is `0`, not for a grid or hypercube"),
     ] {
         assert_eq!(refused(text, given), format!("direct: {error}"));
     }

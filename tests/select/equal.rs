@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use common::{find, on, reach, time, with_ports};
+use common::{as_listed, find, on, reach, time, with_ports};
 use rayon::prelude::*;
 use topocoll::{
     Collective, Grid, Machine, Parameters, PerClass, Problem, Request, Selection, machine, spec,
@@ -10,6 +10,11 @@ use topocoll::{
 
 /// Rounding.
 const ROUNDED: f64 = 1e-9;
+/// What graphs in two orders may differ by.
+const LITTLE: f64 = 0.05;
+/// Graphs that differ by more: of more ranks than those of which other orders are tried, or of so many that the
+/// budget does not reach all schedules for 80 ports.
+const LARGER: [(&str, f64); 2] = [("fat-tree:4,4", 0.6), ("fat-tree:3,4", 2.0)];
 /// What a search may save that is not worth it.
 const NOT_WORTH: f64 = 0.02;
 
@@ -50,6 +55,13 @@ fn slower(better: &Asked, than: &Asked) -> Option<String> {
 
 fn unequal(one: &Asked, other: &Asked) -> Option<String> {
     slower(one, other).or_else(|| slower(other, one))
+}
+
+/// Why the first answer is slower than the second by more than a part, if it is.
+fn slower_by(one: &Asked, than: &Asked, part: f64) -> Option<String> {
+    let ((own, _, text), (other, _, of_other)) = (answer(one), answer(than));
+    let ratio = own / other;
+    (ratio > 1.0 + part).then(|| format!("{ratio:.4} times:\n{text}\n{of_other}\n"))
 }
 
 /// Checks drawn cases.
@@ -220,6 +232,68 @@ fn no_better_machine_is_slower() {
         }
         slower(&better, worse)
     });
+}
+
+/// A file's machine.
+fn of_file(name: &str, ports: u32) -> Machine {
+    with_ports(&format!("graph:{}/inputs/{name}", env!("CARGO_MANIFEST_DIR")), ports)
+}
+
+/// A network by name: rings, lines, grids, stars, trees, dragonflies and HyperX networks.
+fn named(random: &mut fastrand::Rng) -> String {
+    let mut one = |from: u32, to: u32| random.u32(from..=to);
+    match one(0, 7) {
+        0 => format!("torus:{}", one(3, 16)),
+        1 => format!("mesh:{}", one(3, 12)),
+        2 => format!("torus:{}x{}", one(3, 6), one(3, 5)),
+        3 => format!("mesh:{}x{}x{}", one(2, 3), one(2, 4), one(1, 2)),
+        4 => format!("hyperx:{}x{}", one(3, 5), one(2, 4)),
+        5 => format!("fat-tree:{},{}", one(2, 4), one(2, 4)),
+        6 => format!("fat-tree:{},{},2", one(2, 3), one(2, 3)),
+        _ => format!("dragonfly:{},{},1", one(1, 2), one(2, 3)),
+    }
+}
+
+#[test]
+fn the_order_of_the_vertices_of_a_graph_matters_little() {
+    check(reach(12, 200), |random| {
+        let machine = machine(&named(random)).unwrap();
+        let orders = [false, true].map(|shuffles| as_listed(&machine, random, shuffles));
+        let asked = asked(random, orders.into());
+        let most = LARGER.iter().find(|(name, _)| *name == machine.name);
+        let most = most.map_or(LITTLE, |&(_, most)| most);
+        slower_by(&asked[0], &asked[1], most).or_else(|| slower_by(&asked[1], &asked[0], most))
+    });
+}
+
+/// A file is not slower than a name. A name may be slower if rings of 4 and sides of 2 make it other grids too,
+/// which are tried of files alone.
+#[test]
+fn a_grid_as_a_file_and_by_name_has_one_answer() {
+    check(reach(24, 600), |random| {
+        let sides = drawn(random, 24);
+        let named = grid(&sides.iter().map(|side| (side.0, side.1, [1.0; 3])).collect::<Vec<_>>());
+        let file = as_listed(&named, random, true);
+        let asked = asked(random, vec![named, file]);
+        let is_other = sides.iter().any(|&(side, wraps, _)| side == 2 || side == 4 && wraps);
+        let by_file = slower_by(&asked[1], &asked[0], LITTLE);
+        let by_name = || slower_by(&asked[0], &asked[1], if is_other { 0.15 } else { LITTLE });
+        by_file.or_else(by_name)
+    });
+}
+
+#[test]
+fn a_slow_link_is_not_worse_than_none() {
+    for (ports, block_bytes) in [(1, 64), (1, 1 << 10), (2, 1 << 10), (2, 1 << 20)] {
+        for operation in [Collective::AllToAll, Collective::AllGather] {
+            let asked = |name| (of_file(name, ports), operation, block_bytes);
+            for slow in ["sp30.csv", "sp30000.csv"] {
+                assert_eq!(slower(&asked(slow), &asked("spd30.csv")), None);
+            }
+        }
+    }
+    let (time, _, text) = answer(&(of_file("sp30.csv", 1), Collective::AllToAll, 1 << 10));
+    assert!(time <= 14.92e-6, "{text}");
 }
 
 #[test]

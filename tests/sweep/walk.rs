@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Case, algorithms, check_delivery, problem};
-use topocoll::{Algorithm, Machine, Method, Parameters, Request, Setting, Ties, View};
+use topocoll::{Algorithm, Machine, Method, Parameters, Request, Setting, View};
 
 use crate::checks::{self, CHECKS};
 
@@ -91,12 +91,11 @@ fn on_a_view(machine: &Machine, algorithm: &dyn Algorithm) -> Option<Parameters>
         (&*algorithm.info().name, problem(machine, algorithm.info().operation, 3));
     let number = hash(&format!("{name} {}", machine.name));
     let view = views.get((number % views.len().max(1) as u64) as usize)?;
-    let candidates = Request::new(&problem, view.grid()).candidates(algorithm).ok()?;
+    let candidates = Request::new(&problem, view.shown()).candidates(algorithm).ok()?;
     let mut setting =
         candidates.get((number / 8 % candidates.len().max(1) as u64) as usize)?.clone();
-    let ties = if view.grid().ties() == Ties::Up { "up" } else { "balanced" };
-    setting.insert("axes".to_owned(), view.name().into());
-    setting.insert("ties".to_owned(), ties.into());
+    let words = View::WORDS.into_iter().zip(view.words());
+    setting.extend(words.filter_map(|(name, word)| Some((name.to_owned(), (&*word?).into()))));
     Some(setting)
 }
 

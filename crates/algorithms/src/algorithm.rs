@@ -1,5 +1,5 @@
 use topocoll_schedule::{Demand, Origin, Parameters, Problem, Rule, Schedule, Setting};
-use topocoll_topology::{Clusters, Grid, Shape, Ties, Topology, View};
+use topocoll_topology::{Clusters, Grid, Shape, Topology, View};
 
 use crate::parameters::{FEWER_PORTS, VIEW};
 use crate::{Claims, Info, NotApplicable, Parameter, Planner, Values, of_every_algorithm};
@@ -115,45 +115,34 @@ impl<'r> Request<'r> {
     /// The view that parameters give, and the other parameters.
     ///
     /// # Errors
-    /// Neither a grid nor a hypercube, not all its dimensions, or an algorithm for blocks of several sizes.
+    /// No such view of the topology, or an algorithm for blocks of several sizes.
     pub fn view(
         &self,
         info: &Info,
         given: &Parameters,
     ) -> Result<(Option<View>, Parameters), NotApplicable> {
         let mut own = given.clone();
-        let [axes, ties] = VIEW.map(|name| own.remove(name).map(|value| value.to_string()));
-        let refused = |place: usize, value: &Option<String>, rule: String| {
+        let words = VIEW.map(|name| own.remove(name).map(|value| value.to_string()));
+        let refused = |(place, rule): (usize, String)| {
             let (algorithm, name) = (info.name.clone().into_owned(), VIEW[place]);
-            NotApplicable::Setting {
-                algorithm,
-                name,
-                value: value.clone().unwrap_or_default(),
-                rule,
+            let value = words[place].clone().unwrap_or_default();
+            NotApplicable::Setting { algorithm, name, value, rule }
+        };
+        match words.iter().position(Option::is_some) {
+            Some(place) if info.by_demand => {
+                Err(refused((place, "for blocks of several sizes".to_owned())))
             }
-        };
-        let directions = match ties.as_deref() {
-            None => None,
-            Some("up") => Some(Ties::Up),
-            Some("balanced") => Some(Ties::Balanced),
-            Some(_) => return Err(refused(1, &ties, "up or balanced".to_owned())),
-        };
-        let place = usize::from(axes.is_none());
-        let (view, value) = match (&axes, directions) {
-            (None, None) => return Ok((None, own)),
-            (Some(text), _) => (View::new(self.topology, text, directions), &axes),
-            (None, Some(directions)) => (View::with_ties(self.topology, directions), &ties),
-        };
-        if info.by_demand {
-            return Err(refused(place, value, "for blocks of several sizes".to_owned()));
+            _ => {
+                let words = words.each_ref().map(Option::as_deref);
+                Ok((View::new(self.topology, words).map_err(refused)?, own))
+            }
         }
-        Ok((Some(view.map_err(|rule| refused(place, value, rule))?), own))
     }
 
-    /// The request on the grid that a view shows, if there is one.
+    /// The request on the topology that a view shows, if there is one.
     #[must_use]
     pub fn seen<'s>(&'s self, view: Option<&'s View>) -> Request<'s> {
-        let topology = view.map_or(self.topology, |view| view.grid());
+        let topology = view.map_or(self.topology, View::shown);
         Request { topology, ..*self }
     }
 

@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use topocoll_schedule::{Collective, Parameters, Setting};
+use topocoll_topology::View;
 
 use crate::{NotApplicable, removed};
 
@@ -241,9 +242,8 @@ pub const COMMON: [Parameter; 3] = [
     ),
 ];
 
-/// The parameters of every algorithm that take its schedule for another [`View`](topocoll_topology::View) of a grid or hypercube:
-/// the order of dimensions, and the directions at half a ring.
-pub const VIEW: [&str; 2] = ["axes", "ties"];
+/// The parameters of every algorithm that take its schedule for another [`View`].
+pub const VIEW: [&str; 4] = View::WORDS;
 
 /// Those parameters that every algorithm takes.
 pub fn of_every_algorithm(given: &Parameters) -> impl Iterator<Item = (String, Setting)> {

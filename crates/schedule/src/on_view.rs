@@ -6,14 +6,14 @@ use topocoll_topology::{Machine, Rank, Route, View};
 use crate::{Block, RankClasses, Rule, Schedule, Slot, Step};
 
 impl Schedule {
-    /// This schedule for the grid that a view shows, on the machine: ranks, blocks and routes are those of
+    /// This schedule for the topology that a view shows, on the machine: ranks, blocks and routes are those of
     /// the machine.
     ///
     /// # Panics
     /// A view of another number of ranks than the schedule's.
     #[must_use]
     pub fn on_view(self, view: View) -> Self {
-        assert_eq!(view.grid().radix().ranks(), self.problem.ranks, "a view of as many ranks");
+        assert_eq!(view.shown().ranks(), self.problem.ranks, "a view of as many ranks");
         let (problem, origin, view) = (self.problem, self.origin.clone(), Arc::new(view));
         let rule = OnView { schedule: self.clone(), view: Arc::clone(&view) };
         let mut seen = Self::new(problem, origin, rule);
@@ -21,7 +21,7 @@ impl Schedule {
         seen
     }
 
-    /// The schedule for the grid that a view shows, and the machine as that grid, if this is a schedule
+    /// The schedule for the topology that a view shows, and the machine as that topology, if this is a schedule
     /// [on a view](Self::on_view) of the machine. Both cost as much as this one on the machine.
     #[must_use]
     pub fn seen(&self, machine: &Machine) -> Option<(Self, Machine)> {
@@ -102,7 +102,9 @@ impl Rule for OnView {
 
     /// The translations along the machine's own dimensions that wrap.
     fn classes(&self) -> RankClasses {
-        let (grid, machine) = (self.view.grid(), self.view.machine());
+        let Some((machine, grid)) = self.view.grids() else {
+            return RankClasses::distinct(self.schedule.problem.ranks);
+        };
         let classes = self.schedule.rule().classes().along(grid.radix(), grid.wrap());
         let periods = self.view.along(classes.keeping_ties(grid).periods());
         RankClasses::translations(machine.radix().clone(), periods).keeping_ties(machine)

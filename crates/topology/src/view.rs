@@ -1,376 +1,192 @@
-//! A machine's ranks and links as those of another grid.
+//! A machine's ranks and links as those of another topology.
+
+mod coordinates;
+mod graph;
+mod grid;
+mod order;
 
 use std::sync::Arc;
 
-use crate::{
-    Coordinates, Graph, Grid, Machine, PerClass, Rank, Route, Segment, Shape, Ties, Topology,
-};
+use crate::{Coordinates, Grid, Machine, Rank, Route, Shape, Ties, Topology};
 
-/// A grid, or a hypercube, whose ranks and links are seen as those of another grid: its dimensions in
-/// another order, without sides of 1, and with other directions at half a ring.
+pub(crate) use graph::{GraphView, GraphViews};
+use grid::GridView;
+
+/// A machine whose ranks and links are seen as those of another topology, for which algorithms give other
+/// schedules.
 ///
-/// A ring of 4 is also two sides of 2 that do not wrap, by the Gray code 00, 01, 11, 10 of positions 0
-/// to 3, and two such sides are also a ring of 4. The views of a machine have equally many links, which
-/// join the same ranks.
+/// A graph is seen with its nodes in another order, as the grid or HyperX network that it is, or without its
+/// slowest links. A grid or a hypercube, also one that a graph is seen as, is seen with its dimensions in
+/// another order, and with other directions at half a ring. Every link of a view is a link of the machine.
 #[derive(Clone, Debug)]
 pub struct View {
-    grid: Grid,
-    /// By dimension of the view.
-    axes: Vec<Axis>,
-    name: String,
-    machine: Grid,
-    /// By dimension of the machine, the first port of its links, where routes name ports.
-    ports: Option<Vec<u32>>,
+    /// What the machine is seen as.
+    graph: Option<Arc<GraphView>>,
+    /// What that, or the machine, is seen as.
+    grid: Option<GridView>,
 }
-
-/// A dimension of a view, in dimensions of the machine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Axis {
-    Whole(usize),
-    /// A side of 2: the higher bit of the Gray code of a ring of 4, or the lower one.
-    Half(usize, bool),
-    /// A ring of 4: the sides of the higher and the lower bit.
-    Joined(usize, usize),
-}
-
-/// The most views of a machine that [`View::all`] lists.
-const MOST: usize = 24;
 
 impl View {
-    /// A machine with its dimensions as axes in this order, such as `1:0`. A side of 1 may be left out. A ring
-    /// of 4 that is named twice is two sides of 2, the higher bit first; `0+1` joins two such sides to a ring.
+    /// What words ask for, in their order: the kinds of links that a graph is seen without, such as `0` or
+    /// `0:2`; what it is seen as; the dimensions of a grid in their order, such as `1:0`; and its directions at
+    /// half a ring, `up` or `balanced`.
+    pub const WORDS: [&str; 4] = ["without", "seen", "axes", "ties"];
+
+    /// The view that [words](Self::WORDS) ask for; `None` without words.
+    ///
+    /// A side of 1 may be left out of the dimensions. A ring of 4 that is named twice is two sides of 2, the
+    /// higher bit first; `0+1` joins two such sides to a ring.
     ///
     /// # Errors
-    /// The rule that the axes break.
-    pub fn new(topology: &dyn Topology, name: &str, ties: Option<Ties>) -> Result<Self, String> {
-        let Some((machine, ports)) = as_grid(topology) else {
-            return Err("for a grid or hypercube".to_owned());
+    /// The place of the word that is refused, and the rule that it breaks.
+    pub fn new(
+        topology: &dyn Topology,
+        words: [Option<&str>; 4],
+    ) -> Result<Option<Self>, (usize, String)> {
+        let [without, seen, axes, ties] = words;
+        let graph = match (without, seen) {
+            (None, None) => None,
+            _ => Some(GraphView::of(topology, [without, seen])?),
         };
-        let sides = machine.sides().len();
-        let number = |text: &str| {
-            let rule = || format!("dimensions from 0 to {}, such as 1:0", sides - 1);
-            text.parse::<usize>().ok().filter(|&u| u < sides).ok_or_else(rule)
+        let directions = match ties {
+            None => None,
+            Some("up") => Some(Ties::Up),
+            Some("balanced") => Some(Ties::Balanced),
+            Some(_) => return Err((3, "up or balanced".to_owned())),
         };
-        let mut axes: Vec<Axis> = Vec::new();
-        let is = |u: usize, side: u32| (machine.sides()[u], machine.wrap()[u]) == (side, side == 4);
-        for text in name.split(':') {
-            let Some((u, v)) = text.split_once('+') else {
-                let u = number(text)?;
-                match axes.iter().position(|&axis| axis == Axis::Whole(u)) {
-                    Some(first) if is(u, 4) => {
-                        axes[first] = Axis::Half(u, true);
-                        axes.push(Axis::Half(u, false));
-                    }
-                    _ => axes.push(Axis::Whole(u)),
-                }
-                continue;
-            };
-            let (u, v) = (number(u)?, number(v)?);
-            if u == v || !is(u, 2) || !is(v, 2) {
-                return Err("a sum of two sides of 2 that do not wrap".to_owned());
-            }
-            axes.push(Axis::Joined(u, v));
-        }
-        let named = |u: usize| {
-            let bits = |axis: &Axis| match *axis {
-                Axis::Whole(v) => 2 * u32::from(u == v),
-                Axis::Half(v, _) => u32::from(u == v),
-                Axis::Joined(v, w) => 2 * u32::from(u == v || u == w),
-            };
-            axes.iter().map(bits).sum::<u32>()
+        let shown = graph.as_ref().map_or(topology, |graph| graph.shown());
+        let grid = match (axes, directions) {
+            (None, None) => None,
+            (Some(axes), _) => Some(GridView::new(shown, axes, directions).map_err(|e| (2, e))?),
+            (None, Some(ties)) => Some(GridView::with_ties(shown, ties).map_err(|e| (3, e))?),
         };
-        if let Some(u) =
-            (0..sides).find(|&u| named(u) > 2 || named(u) < 2 && machine.sides()[u] > 1)
-        {
-            return Err(format!("dimension {u} once among others, or twice if it is a ring of 4"));
-        }
-        Self::of(&machine, &ports, &axes, ties).ok_or_else(|| "at most 32 dimensions".to_owned())
+        let is_view = graph.is_some() || grid.is_some();
+        Ok(is_view.then_some(Self { graph, grid }))
     }
 
-    /// The view of these axes.
-    fn of(
-        machine: &Grid,
-        ports: &Option<Vec<u32>>,
-        axes: &[Axis],
-        ties: Option<Ties>,
-    ) -> Option<Self> {
-        let side = |axis: &Axis| match *axis {
-            Axis::Whole(u) => (machine.sides()[u], machine.wrap()[u]),
-            Axis::Half(..) => (2, false),
-            Axis::Joined(..) => (4, true),
-        };
-        let (sides, wrap): (Vec<_>, Vec<_>) = axes.iter().map(side).unzip();
-        let grid = Grid::new(&sides, &wrap).ok()?.with_ties(ties.unwrap_or(machine.ties()));
-        let names = axes.iter().map(|axis| match axis {
-            Axis::Whole(u) | Axis::Half(u, _) => u.to_string(),
-            Axis::Joined(u, v) => format!("{u}+{v}"),
-        });
-        let name = names.collect::<Vec<_>>().join(":");
-        let (axes, machine, ports) = (axes.to_vec(), machine.clone(), ports.clone());
-        Some(Self { grid, axes, name, machine, ports })
+    /// The words that [`new`](Self::new) reads.
+    #[must_use]
+    pub fn words(&self) -> [Option<String>; 4] {
+        let [without, seen] = self.graph.as_ref().map(|graph| graph.words()).unwrap_or_default();
+        let [axes, ties] = self.grid.as_ref().map(GridView::words).unwrap_or_default();
+        [without, seen, axes, ties]
     }
 
-    /// The same machine with all dimensions in their order, and these directions at half a ring.
-    ///
-    /// # Errors
-    /// Neither a grid nor a hypercube.
-    pub fn with_ties(topology: &dyn Topology, ties: Ties) -> Result<Self, String> {
-        let sides = as_grid(topology).map_or(0, |(grid, _)| grid.sides().len());
-        let order: Vec<_> = (0..sides).map(|u| u.to_string()).collect();
-        Self::new(topology, &order.join(":"), Some(ties))
-    }
-
-    /// The views that may give other schedules than the machine itself, at most 24: those of equal sides,
-    /// timing values and ties are one. They are the same for all orders of a machine's dimensions.
+    /// The views that may give other schedules than the machine itself. Those of a grid are at most 24, and
+    /// those of equal sides, timing values and ties are one; they are the same for all orders of its dimensions.
+    /// Those of a graph are the same for all orders of its nodes, as far as its links tell nodes apart.
     #[must_use]
     pub fn all(machine: &Machine) -> Vec<Self> {
-        let Some((grid, ports)) = as_grid(&*machine.topology) else { return Vec::new() };
-        if !machine.links_are_of_class() {
-            return Vec::new();
+        let mut views: Vec<_> = (GridView::all(machine).into_iter())
+            .map(|grid| Self { graph: None, grid: Some(grid) })
+            .collect();
+        match machine.topology.shape() {
+            Shape::Graph(graph) if graph.lattice().is_none() && views.is_empty() => {}
+            _ => return views,
         }
-        let long: Vec<usize> = grid.radix().long_dimensions().collect();
-        let values = |u: usize| {
-            let timing = &machine.timing;
-            [&timing.startup, &timing.per_byte, &timing.per_hop].map(|each| each.of(u).to_bits())
-        };
-        let key = |axis: &Axis| match *axis {
-            Axis::Whole(u) => (grid.sides()[u], grid.wrap()[u], values(u)),
-            Axis::Half(u, _) => (2, false, values(u)),
-            Axis::Joined(u, _) => (4, true, values(u)),
-        };
-        let mut shapes = vec![long.iter().map(|&u| Axis::Whole(u)).collect::<Vec<_>>()];
-        let side = |u: usize| (grid.sides()[u], grid.wrap()[u]);
-        if long.iter().all(|&u| [(2, false), (4, true)].contains(&side(u))) {
-            let split = |&u: &usize| match side(u) {
-                (4, _) => vec![Axis::Half(u, true), Axis::Half(u, false)],
-                _ => vec![Axis::Whole(u)],
+        for graph in GraphView::all(machine) {
+            let shown = graph.machine(machine);
+            let axes = if let Shape::Grid(_) = graph.shown().shape() {
+                GridView::all(&shown)
+            } else {
+                Vec::new()
             };
-            shapes.push(long.iter().flat_map(split).collect());
-            let mut twos: Vec<usize> = long.iter().copied().filter(|&u| side(u).0 == 2).collect();
-            twos.sort_by_key(|&u| values(u));
-            let mut joined: Vec<_> =
-                long.iter().filter(|&&u| side(u).0 == 4).map(|&u| Axis::Whole(u)).collect();
-            while let Some(u) = twos.pop() {
-                match twos.pop_if(|v| values(*v) == values(u)) {
-                    Some(v) => joined.push(Axis::Joined(v, u)),
-                    None => joined.push(Axis::Whole(u)),
-                }
-            }
-            shapes.push(joined);
-        }
-        let is_own = ports.is_none();
-        let own = (0..grid.sides().len()).map(|u| key(&Axis::Whole(u))).collect::<Vec<_>>();
-        let mut known = vec![(own, grid.ties())];
-        known.truncate(usize::from(is_own));
-        let mut views = Vec::new();
-        for mut axes in shapes {
-            axes.sort_by_key(key);
-            loop {
-                let keys: Vec<_> = axes.iter().map(key).collect();
-                let tied = keys.iter().any(|&(side, wraps, _)| wraps && side % 2 == 0);
-                for ties in [Ties::Up, Ties::Balanced] {
-                    let same = (keys.clone(), ties);
-                    if views.len() == MOST || known.contains(&same) || ties != Ties::Up && !tied {
-                        continue;
-                    }
-                    known.push(same);
-                    views.extend(Self::of(&grid, &ports, &axes, Some(ties)));
-                }
-                if views.len() == MOST || !next_order(&mut axes, key) {
-                    break;
-                }
-            }
+            let graph = Some(graph);
+            views.push(Self { graph: graph.clone(), grid: None });
+            views.extend(
+                axes.into_iter().map(|grid| Self { graph: graph.clone(), grid: Some(grid) }),
+            );
         }
         views
     }
 
-    /// The grid that algorithms see.
+    /// What algorithms see.
     #[must_use]
-    pub fn grid(&self) -> &Grid {
-        &self.grid
+    pub fn shown(&self) -> &dyn Topology {
+        match (&self.grid, &self.graph) {
+            (Some(grid), _) => grid.grid(),
+            (None, Some(graph)) => graph.shown(),
+            (None, None) => unreachable!("bug: a view of nothing"),
+        }
     }
 
-    /// Its axes, as [`new`](Self::new) reads them.
+    /// Whether it shows a graph.
     #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn is_of_graph(&self) -> bool {
+        self.graph.is_some()
     }
 
-    /// Whether its dimensions are all those of the machine in their order.
+    /// Whether directions at half a ring are those of the machine.
     #[must_use]
-    pub fn is_in_order(&self) -> bool {
-        (0..self.machine.sides().len()).map(Axis::Whole).eq(self.axes.iter().copied())
+    pub fn has_own_ties(&self) -> bool {
+        self.grid.as_ref().is_none_or(|grid| grid.grid().ties() == grid.machine().ties())
     }
 
     /// Whether ranks have the same numbers, and messages the same routes, as on a hypercube.
     #[must_use]
     pub fn is_of_own_ranks(&self) -> bool {
-        self.ports.is_some() && self.is_in_order()
+        self.graph.is_none() && self.grid.as_ref().is_some_and(GridView::is_of_own_ranks)
     }
 
     /// Whether its rings are not those of a grid: it joins or splits some, or is of a hypercube.
     #[must_use]
     pub fn has_other_rings(&self) -> bool {
-        self.ports.is_some() || !self.axes.iter().all(|axis| matches!(axis, Axis::Whole(_)))
+        self.grid.as_ref().is_some_and(GridView::has_other_rings)
     }
 
     /// The machine's rank that a rank of the view is.
     #[must_use]
     pub fn on_machine(&self, rank: Rank) -> Rank {
-        let at = |d: usize| self.grid.radix().coordinate(rank, d);
-        let radix = self.machine.radix();
-        let of = |(d, axis): (usize, &Axis)| match *axis {
-            Axis::Whole(u) => at(d) * radix.stride(u),
-            Axis::Joined(u, v) => {
-                let hi = at(d) / 2;
-                hi * radix.stride(u) + (hi ^ (at(d) % 2)) * radix.stride(v)
-            }
-            Axis::Half(u, false) => {
-                let hi = self.axes.iter().position(|&axis| axis == Axis::Half(u, true));
-                let hi = at(hi.expect("bug: half a ring"));
-                (2 * hi + (hi ^ at(d))) * radix.stride(u)
-            }
-            Axis::Half(_, true) => 0,
-        };
-        Rank(self.axes.iter().enumerate().map(of).sum())
+        let rank = self.grid.as_ref().map_or(rank, |grid| grid.on_machine(rank));
+        self.graph.as_ref().map_or(rank, |graph| graph.on_machine(rank))
     }
 
     /// The rank of the view that a rank of the machine is.
     #[must_use]
     pub fn in_view(&self, rank: Rank) -> Rank {
-        let at = |u: usize| self.machine.radix().coordinate(rank, u);
-        let of = |(d, axis): (usize, &Axis)| {
-            let position = match *axis {
-                Axis::Whole(u) => at(u),
-                Axis::Joined(u, v) => 2 * at(u) + (at(u) ^ at(v)),
-                Axis::Half(u, true) => at(u) / 2,
-                Axis::Half(u, false) => (at(u) / 2) ^ (at(u) % 2),
-            };
-            position * self.grid.radix().stride(d)
-        };
-        Rank(self.axes.iter().enumerate().map(of).sum())
+        let rank = self.graph.as_ref().map_or(rank, |graph| graph.in_view(rank));
+        self.grid.as_ref().map_or(rank, |grid| grid.in_view(rank))
     }
 
     /// Overwrites `out` with the machine's route of a message between two ranks of the view, of which
-    /// `route` is the route there, empty for the grid's own. It is empty where it is the machine's own.
+    /// `route` is the route there, empty for that of the view. It is empty only where it is the machine's own.
     pub fn route(&self, from: Rank, to: Rank, route: &Route, out: &mut Route) {
-        let mut own = Route::default();
-        let route = if route.is_empty() {
-            self.grid.route(from, to, &mut own);
-            &own
-        } else {
-            route
+        let Some(graph) = &self.graph else {
+            let grid = self.grid.as_ref().expect("bug: a view of nothing");
+            return grid.route(from, to, route, out);
         };
-        out.clear();
-        let (radix, mut at) = (self.grid.radix(), from);
-        for segment in route.segments() {
-            let d = segment.dimension as usize;
-            if let Axis::Whole(u) = self.axes[d] {
-                out.push(u as u32, segment.hops);
-                at = radix.shifted(at, d, segment.hops);
-                continue;
-            }
-            for _ in 0..segment.hops.unsigned_abs() {
-                let next = radix.shifted(at, d, segment.hops.signum());
-                let (u, hops) = self.hop(self.on_machine(at), self.on_machine(next));
-                out.push(u, hops);
-                at = next;
-            }
-        }
-        let mut own = Route::default();
-        self.machine.route(self.on_machine(from), self.on_machine(to), &mut own);
-        if own == *out {
-            out.clear();
-        } else if let Some(ports) = &self.ports {
-            own.clear();
-            for &Segment { dimension, hops } in out.segments() {
-                let port = ports[dimension as usize];
-                // A ring of 3 has a port up and a port down.
-                let down = hops < 0 && self.machine.sides()[dimension as usize] == 3;
-                (0..hops.abs()).for_each(|_| own.push(port + u32::from(down), 1));
-            }
-            out.clone_from(&own);
-        }
+        let Some(grid) = &self.grid else { return graph.route(from, to, route, out) };
+        let mut between = Route::default();
+        grid.route(from, to, route, &mut between);
+        graph.route(grid.on_machine(from), grid.on_machine(to), &between, out);
     }
 
-    /// The dimension and direction of the link between two neighbours of a machine.
-    fn hop(&self, from: Rank, to: Rank) -> (u32, i64) {
-        let radix = self.machine.radix();
-        let at = |rank: Rank, u: usize| radix.coordinate(rank, u);
-        let u = (0..radix.dimensions()).find(|&u| at(from, u) != at(to, u));
-        let u = u.expect("bug: neighbours of equal coordinates");
-        let hops = i64::from(at(to, u)) - i64::from(at(from, u));
-        // Between the ends of a ring of 4.
-        (u as u32, if hops.abs() > 1 { -hops.signum() } else { hops })
-    }
-
-    /// The machine as a grid.
+    /// The grid that is seen in another way, if it is the machine itself, and the grid that it is seen as.
     #[must_use]
-    pub fn machine(&self) -> &Grid {
-        &self.machine
+    pub fn grids(&self) -> Option<(&Grid, &Grid)> {
+        let grid = self.grid.as_ref().filter(|_| self.graph.is_none())?;
+        Some((grid.machine(), grid.grid()))
     }
 
     /// By dimension of the machine, the period of that dimension in the view; the whole side if the view
     /// has others.
+    ///
+    /// # Panics
+    /// The machine is not a [grid](Self::grids).
     #[must_use]
     pub fn along(&self, periods: &[u32]) -> Coordinates {
-        let sides = self.machine.sides().iter().enumerate();
-        let of = |u: usize| self.axes.iter().position(|&axis| axis == Axis::Whole(u));
-        sides.map(|(u, &side)| of(u).map_or(side, |d| periods[d])).collect()
+        self.grid.as_ref().expect("bug: no grid").along(periods)
     }
 
-    /// The machine, seen as the grid that algorithms see; `None` if it is another machine than the view is
-    /// of, or if its links have several timing values.
+    /// The machine, seen as what algorithms see; `None` if it is another machine than the view is of, or if
+    /// its links have several timing values that the view does not show.
     #[must_use]
     pub fn on(&self, machine: &Machine) -> Option<Machine> {
-        let (grid, ports) = as_grid(&*machine.topology)?;
-        let same = (grid.sides(), grid.wrap(), &ports)
-            == (self.machine.sides(), self.machine.wrap(), &self.ports);
-        let mut other = machine.clone();
-        other.topology = Arc::new(self.grid.clone());
-        let timing = &mut other.timing;
-        let mut is_uniform = true;
-        for values in [&mut timing.startup, &mut timing.per_byte, &mut timing.per_hop] {
-            is_uniform &= values.is_uniform();
-            *values = PerClass::uniform(values.least());
+        let shown = self.graph.as_ref().map(|graph| graph.on(machine));
+        let shown = shown.map_or(Some(None), |shown| shown.map(Some))?;
+        match &self.grid {
+            None => shown,
+            Some(grid) => grid.on(shown.as_ref().unwrap_or(machine)),
         }
-        (same && is_uniform && machine.links_are_of_class()).then_some(other)
     }
-}
-
-/// The next order of some axes by their keys, if this is not the last.
-fn next_order<K: Ord>(axes: &mut [Axis], key: impl Fn(&Axis) -> K) -> bool {
-    let rises = |i: &usize| key(&axes[*i]) < key(&axes[i + 1]);
-    let Some(first) = (0..axes.len().saturating_sub(1)).rev().find(rises) else { return false };
-    let larger = |i: &usize| key(&axes[*i]) > key(&axes[first]);
-    let last = (first + 1..axes.len()).rev().find(larger).expect("bug: none is larger");
-    axes.swap(first, last);
-    axes[first + 1..].reverse();
-    true
-}
-
-/// A grid, or a hypercube as a grid with the first port of each dimension: a fully connected side of 2 or
-/// 3 is a line of 2 or a ring of 3.
-fn as_grid(topology: &dyn Topology) -> Option<(Grid, Option<Vec<u32>>)> {
-    match topology.shape() {
-        Shape::Grid(grid) => Some((grid.clone(), None)),
-        Shape::Graph(graph) => {
-            let radix = connected_sides(graph)?;
-            let wrap: Vec<bool> = radix.iter().map(|&side| side == 3).collect();
-            let grid = Grid::new(radix, &wrap).ok()?;
-            let ports = radix.iter().scan(0, |port, side| {
-                *port += side - 1;
-                Some(*port + 1 - side)
-            });
-            Some((grid, Some(ports.collect())))
-        }
-        Shape::Complete | Shape::Clustered(_) => None,
-    }
-}
-
-/// The sides of a network whose every dimension is fully connected, if none is longer than 3.
-fn connected_sides(graph: &Graph) -> Option<&[u32]> {
-    let sides = graph.translations()?.sides();
-    let fits = graph.lattice().is_none() && sides.iter().all(|&side| side <= 3);
-    fits.then_some(sides)
 }

@@ -65,7 +65,7 @@ impl Pool<'_> {
         let (view, kind) = on.unzip();
         let (request, worth) = (self.exchange().request(), self.worth());
         let mut limit = limit.clone();
-        limit.extend(view.map(|view| of_view(view, request.topology)).into_iter().flatten());
+        limit.extend(view.map(of_view).into_iter().flatten());
         let (lines, _) = self.lines();
         let lowest = envelope(&lines);
         let sizes = bends(&lowest);

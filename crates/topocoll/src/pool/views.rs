@@ -1,8 +1,9 @@
-//! Schedules for other views of the machine: orders of its dimensions, and directions at half a ring.
+//! Schedules for other views of the machine: orders of its dimensions or nodes, directions at half a ring, and
+//! graphs without slow links.
 
 use topocoll_algorithms::{Algorithm, Request, VIEW};
 use topocoll_schedule::{Parameters, Setting};
-use topocoll_topology::{Shape, Ties, Topology, View};
+use topocoll_topology::{Shape, Ties, View};
 
 use super::Pool;
 use super::fewer_ports::is_limited;
@@ -12,8 +13,8 @@ use crate::price::Priced;
 const MOST_RANKS: u32 = 128;
 /// The most ranks of a machine of which all views are tried.
 const FEW_RANKS: u32 = 32;
-/// The parts of the budget for counting schedules for views, of few ranks and of more.
-const PARTS: [u128; 2] = [64, 8192];
+/// The parts of the budget for counting schedules for views, of few ranks and of more, and of a graph of more.
+const PARTS: [u128; 3] = [64, 8192, 1024];
 
 /// Algorithms whose schedules follow the numbers of ranks, or the order of dimensions.
 const IN_ORDER: [&str; 10] = [
@@ -31,15 +32,21 @@ const IN_ORDER: [&str; 10] = [
 
 impl Pool<'_> {
     /// Adds the schedules for other views, as far as the lower bound is below the least exact time at some
-    /// block size and a small part of the budget is enough to count them. Returns these views.
+    /// block size and a small part of the budget is enough to count them. Returns these views; of grids none if it
+    /// was not enough.
     pub(super) fn try_views(&mut self) -> Vec<View> {
         let machine = self.exchange().machine();
         if machine.ranks() > MOST_RANKS || !self.may_gain(self.exchange().problem().both_ports()) {
             return Vec::new();
         }
         let (mut views, is_large) = (View::all(machine), machine.ranks() > FEW_RANKS);
-        views.retain(|view| !is_large || !view.has_other_rings() || view.grid().ties() == Ties::Up);
-        let part = PARTS[usize::from(is_large)];
+        views.retain(|view| {
+            let is_up =
+                matches!(view.shown().shape(), Shape::Grid(grid) if grid.ties() == Ties::Up);
+            !is_large || !view.has_other_rings() || is_up
+        });
+        let is_graph = views.iter().any(View::is_of_graph);
+        let part = PARTS[usize::from(is_large) * (1 + usize::from(is_graph))];
         let work = self.exchange().limits().work / part;
         let left = std::mem::replace(&mut self.left, work);
         for view in &views {
@@ -48,15 +55,15 @@ impl Pool<'_> {
         let all = self.decide();
         self.left = left;
         self.drop_uncounted();
-        if all { views } else { Vec::new() }
+        views.retain(|view| all || view.is_of_graph());
+        views
     }
 
-    /// Searches again on views of few ranks: a search finds other schedules in another order of dimensions.
+    /// Searches again on views of few ranks, and of graphs: a search finds other schedules in another order of dimensions.
     pub(super) fn search_views(&mut self, views: &[View]) {
-        if self.exchange().problem().ranks > FEW_RANKS {
-            return;
-        }
-        for view in views.iter().filter(|view| view.grid().ties() == view.machine().ties()) {
+        let few = self.exchange().problem().ranks <= FEW_RANKS;
+        let searched = |view: &&View| view.has_own_ties() && (few || view.is_of_graph());
+        for view in views.iter().filter(searched) {
             self.add_with(&Parameters::new(), Some((view, Kind::Searches)));
             self.decide();
         }
@@ -78,7 +85,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Whether an algorithm is of this kind, and its schedules may differ on a view with these ports: on one
-    /// of other rings those of all, else those that follow an order. Products for fewer ports are left out,
+    /// of a graph or of other rings those of all, else those that follow an order. Products for fewer ports are left out,
     /// as they take long to plan.
     pub(super) fn may_differ(
         self,
@@ -91,7 +98,10 @@ impl Kind {
         match request.search(algorithm, &Parameters::new()) {
             Some(_) => self == Self::Searches,
             None if name == "product" && is_limited(limit) => false,
-            None => self == Self::Rules && (view.has_other_rings() || IN_ORDER.contains(&name)),
+            None => {
+                let all = view.is_of_graph() || view.has_other_rings();
+                self == Self::Rules && (all || IN_ORDER.contains(&name))
+            }
         }
     }
 }
@@ -102,13 +112,11 @@ pub(crate) fn is_on_view(parameters: &Parameters) -> bool {
 }
 
 /// The parameters of a view of a machine.
-pub(super) fn of_view(view: &View, machine: &dyn Topology) -> Vec<(String, Setting)> {
-    let (in_order, own_ties) = match machine.shape() {
-        Shape::Grid(grid) => (view.is_in_order(), grid.ties()),
-        _ => (false, Ties::Up),
-    };
-    let ties = if view.grid().ties() == Ties::Up { "up" } else { "balanced" };
-    let axes = (!in_order).then(|| (VIEW[0].to_owned(), view.name().into()));
-    let ties = (view.grid().ties() != own_ties).then(|| (VIEW[1].to_owned(), ties.into()));
-    axes.into_iter().chain(ties).collect()
+pub(super) fn of_view(view: &View) -> impl Iterator<Item = (String, Setting)> {
+    let words = VIEW.into_iter().zip(view.words());
+    words.filter_map(|(name, word)| {
+        let word = word?;
+        let number = word.parse().map(Setting::Integer);
+        Some((name.to_owned(), number.unwrap_or_else(|_| (&*word).into())))
+    })
 }

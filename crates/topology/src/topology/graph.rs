@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lattice::Lattice;
+use crate::view::GraphViews;
 use crate::{Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError};
 
 pub(crate) use known::Known;
@@ -106,6 +107,7 @@ pub struct Graph {
     pub(crate) kinds_of_nodes: OnceLock<Vec<usize>>,
     pub(crate) levels: OnceLock<Option<Vec<Level>>>,
     pub(crate) symmetries: Symmetries,
+    pub(crate) views: GraphViews,
     pub(crate) number: u64,
 }
 
@@ -134,6 +136,7 @@ impl Graph {
             kinds_of_nodes: OnceLock::new(),
             levels: OnceLock::new(),
             symmetries: Symmetries::default(),
+            views: GraphViews::default(),
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         }
     }
@@ -364,7 +367,7 @@ impl Graph {
     }
 
     /// The segment of the link at a port of a vertex.
-    fn segment(&self, at: u32, port: usize) -> Segment {
+    pub(crate) fn segment(&self, at: u32, port: usize) -> Segment {
         if self.lattice.is_none() {
             return Segment { dimension: port as u32, hops: 1 };
         }
