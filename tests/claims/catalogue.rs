@@ -45,7 +45,9 @@ fn page() -> String {
         \x20 this machine, these ports and this block size.\n\
         - `ports` and, where nodes hold several ranks, `node_ports`: their schedules for fewer ports.\n\
         - On grids and hypercubes `axes` and `ties`: their schedules for dimensions in another order, and for other\n\
-        \x20 directions at half a ring ([examples](machines.md#dimensions-in-other-orders)).\n\n\
+        \x20 directions at half a ring ([examples](machines.md#dimensions-in-other-orders)).\n\
+        - On graphs `seen` and `without`: their schedules for nodes in another order, for the grid that a graph is, and\n\
+        \x20 without slow links ([examples](machines.md#other-orders-of-a-graph)).\n\n\
         Many algorithms have further settings, of which `steps` chooses one. `--json`, files and certificates name such a\n\
         setting with all its parameters, and `--set` accepts them.\n\n\
         Each entry names the kinds of machines to which the algorithm applies. An example stands for each kind; other\n\

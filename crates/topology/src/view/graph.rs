@@ -29,7 +29,10 @@ pub(crate) struct GraphView {
 
 /// The views of a graph, by the kinds of links that it is seen without.
 #[derive(Debug, Default)]
-pub(crate) struct GraphViews(Mutex<HashMap<Vec<usize>, Arc<[Arc<GraphView>]>>>);
+pub(crate) struct GraphViews(Mutex<HashMap<Vec<usize>, Listed>>);
+
+/// Views in their order.
+type Listed = Arc<[Arc<GraphView>]>;
 
 /// The most nodes and links of a graph whose nodes are put in order.
 const MOST_NODES: u32 = 128;
@@ -180,12 +183,12 @@ fn slow(machine: &Machine, graph: &Graph) -> Vec<Vec<usize>> {
 
 impl Graph {
     /// The views without some kinds of links; none if nodes cannot reach each other.
-    fn views(&self, without: Vec<usize>) -> Arc<[Arc<GraphView>]> {
+    fn views(&self, without: Vec<usize>) -> Listed {
         let known = || self.views.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(views) = known().get(&without) {
             return Arc::clone(views);
         }
-        let views: Arc<[_]> = Views::new(self, &without).all().into_iter().map(Arc::new).collect();
+        let views: Listed = Views::new(self, &without).all().into_iter().map(Arc::new).collect();
         known().entry(without).or_insert(views).clone()
     }
 }
