@@ -8,7 +8,7 @@ use topocoll::formats::{FORMATS, Reader, Source, Writer};
 use topocoll::{Machine, Method, Parameters, View, verify};
 
 /// Machines, ports, algorithms and settings.
-const VIEWS: [(&str, u32, &str, &str); 17] = [
+const VIEWS: [(&str, u32, &str, &str); 18] = [
     ("torus:8x2", 4, "bruck", "axes=1:0 radix=4 ties=balanced"),
     ("mesh:6x4", 1, "direct", "axes=1:0"),
     ("torus:3x5x2", 1, "product", "axes=2:0:1 together=16"),
@@ -25,6 +25,7 @@ const VIEWS: [(&str, u32, &str, &str); 17] = [
     ("torus:3x3/0,0", 2, "recursive-doubling", "seen=scattered-1"),
     ("inputs/sp30.csv", 2, "direct", "without=0"),
     ("inputs/sp30.csv", 1, "bruck", "radix=2 seen=mesh:6 without=0"),
+    ("inputs/dgx1.csv", 4, "pairwise-xor", "seen=hyperx:2x4"),
     ("inputs/m3x3.csv", 4, "bucket", "axes=1:0 seen=mesh:3x3"),
 ];
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::{Coordinates, Grid, Machine, Rank, Route, Shape, Ties, Topology};
 
-pub(crate) use graph::{GraphView, GraphViews};
+use graph::GraphView;
 use grid::GridView;
 
 /// A machine whose ranks and links are seen as those of another topology, for which algorithms give other
@@ -80,9 +80,13 @@ impl View {
         let mut views: Vec<_> = (GridView::all(machine).into_iter())
             .map(|grid| Self { graph: None, grid: Some(grid) })
             .collect();
-        match machine.topology.shape() {
-            Shape::Graph(graph) if graph.lattice().is_none() && views.is_empty() => {}
-            _ => return views,
+        // Nodes of a lattice, and those that translations map onto each other, are in a good order.
+        let in_order = match machine.topology.shape() {
+            Shape::Graph(graph) => graph.lattice().is_some() || graph.translations().is_some(),
+            _ => true,
+        };
+        if in_order || !views.is_empty() {
+            return views;
         }
         for graph in GraphView::all(machine) {
             let shown = graph.machine(machine);

@@ -9,12 +9,13 @@ mod symmetry;
 mod table;
 mod tree;
 
+use std::any::Any;
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::lattice::Lattice;
-use crate::view::GraphViews;
 use crate::{Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError};
 
 pub(crate) use known::Known;
@@ -83,6 +84,9 @@ pub(crate) fn check_size(
     }
 }
 
+/// What the graph is seen as, by the kinds of links that it is seen without.
+type Views = Mutex<HashMap<Vec<usize>, Arc<dyn Any + Send + Sync>>>;
+
 /// A network as a list of directed links between vertices.
 ///
 /// Vertices are the nodes, in order, and after them the switches. Ranks are the nodes. The links
@@ -107,7 +111,7 @@ pub struct Graph {
     pub(crate) kinds_of_nodes: OnceLock<Vec<usize>>,
     pub(crate) levels: OnceLock<Option<Vec<Level>>>,
     pub(crate) symmetries: Symmetries,
-    pub(crate) views: GraphViews,
+    pub(crate) views: Views,
     pub(crate) number: u64,
 }
 
@@ -136,7 +140,7 @@ impl Graph {
             kinds_of_nodes: OnceLock::new(),
             levels: OnceLock::new(),
             symmetries: Symmetries::default(),
-            views: GraphViews::default(),
+            views: Views::default(),
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         }
     }

@@ -1,7 +1,7 @@
 //! A graph's nodes and links as those of another graph, or of a grid.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::coordinates::{self, End};
 use super::order::{Hops, labels, scattered};
@@ -23,16 +23,14 @@ pub(crate) struct GraphView {
     joins: bool,
     /// Whether the machine's own routes are those shown.
     has_own_routes: bool,
+    /// Whether links shown are of the kinds of the graph.
+    has_own_kinds: bool,
     /// The graph.
     number: u64,
 }
 
-/// The views of a graph, by the kinds of links that it is seen without.
-#[derive(Debug, Default)]
-pub(crate) struct GraphViews(Mutex<HashMap<Vec<usize>, Listed>>);
-
 /// Views in their order.
-type Listed = Arc<[Arc<GraphView>]>;
+type Listed = Vec<Arc<GraphView>>;
 
 /// The most nodes and links of a graph whose nodes are put in order.
 const MOST_NODES: u32 = 128;
@@ -73,7 +71,7 @@ impl GraphView {
     /// The views of a graph, with all its links and without those of the slowest bandwidths.
     pub(super) fn all(machine: &Machine) -> Vec<Arc<Self>> {
         let Shape::Graph(graph) = machine.topology.shape() else { return Vec::new() };
-        let mut views = graph.views(Vec::new()).to_vec();
+        let mut views = graph.views(Vec::new()).as_ref().clone();
         for without in slow(machine, graph) {
             views.extend(graph.views(without).iter().cloned());
         }
@@ -124,11 +122,11 @@ impl GraphView {
         out.push(last.dimension, last.hops);
     }
 
-    /// The machine with the topology that is shown, whose links have the least values of all where they are
-    /// those of a grid.
+    /// The machine with the topology that is shown, whose links have the least values of all unless they are of
+    /// the graph's kinds.
     pub(super) fn machine(&self, machine: &Machine) -> Machine {
         let mut other = machine.clone();
-        if let Shape::Grid(_) = self.shown.shape() {
+        if !self.has_own_kinds {
             let timing = &mut other.timing;
             for values in [&mut timing.startup, &mut timing.per_byte, &mut timing.per_hop] {
                 *values = PerClass::uniform(values.least());
@@ -142,7 +140,8 @@ impl GraphView {
     pub(super) fn on(&self, machine: &Machine) -> Option<Machine> {
         let Shape::Graph(graph) = machine.topology.shape() else { return None };
         let mut other = self.machine(machine);
-        if let (Shape::Grid(_), [kind]) = (self.shown.shape(), graph.link_kinds()) {
+        if !self.has_own_kinds {
+            let [kind] = graph.link_kinds() else { return None };
             let (class, timing) = (kind.class as usize, &machine.timing);
             let per_byte = timing.per_byte.of(class);
             if kind.capacity.relative(per_byte) != (1, 1) {
@@ -152,8 +151,6 @@ impl GraphView {
             other.timing.per_byte = PerClass::uniform(per_byte);
             let latency = kind.latency.unwrap_or(timing.per_hop.of(class));
             other.timing.per_hop = PerClass::uniform(latency);
-        } else if self.shown.link_kinds().is_empty() {
-            return None;
         }
         (graph.number() == self.number).then_some(other)
     }
@@ -183,13 +180,14 @@ fn slow(machine: &Machine, graph: &Graph) -> Vec<Vec<usize>> {
 
 impl Graph {
     /// The views without some kinds of links; none if nodes cannot reach each other.
-    fn views(&self, without: Vec<usize>) -> Listed {
-        let known = || self.views.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(views) = known().get(&without) {
-            return Arc::clone(views);
-        }
-        let views: Listed = Views::new(self, &without).all().into_iter().map(Arc::new).collect();
-        known().entry(without).or_insert(views).clone()
+    fn views(&self, without: Vec<usize>) -> Arc<Listed> {
+        let known = || self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        let views = known().get(&without).cloned();
+        let views = views.unwrap_or_else(|| {
+            let new: Listed = Views::new(self, &without).all().into_iter().map(Arc::new).collect();
+            known().entry(without).or_insert(Arc::new(new)).clone()
+        });
+        views.downcast().expect("bug: other than views")
     }
 }
 
@@ -329,6 +327,7 @@ impl<'g> Views<'g> {
         let alone = self.without.is_none() && self.graph.routes.follow_links();
         Some(GraphView {
             has_own_routes: alone && shown.routes.follow_links(),
+            has_own_kinds: true,
             ..self.with(name.map(str::to_owned), shown, to_machine, segments)
         })
     }
@@ -373,6 +372,7 @@ impl<'g> Views<'g> {
             segments,
             joins: self.graph.lattice.is_some(),
             has_own_routes: false,
+            has_own_kinds: false,
             number: self.graph.number(),
         }
     }
