@@ -8,7 +8,7 @@ mod links;
 mod subset;
 mod tradeoff;
 
-pub use best::BestBounds;
+pub use best::{BestBounds, Limit};
 pub(crate) use crossing::least_link_bytes;
 pub use demand::check_demand_work;
 pub use lengths::least_load;

@@ -54,8 +54,8 @@ mod visit;
 mod written;
 
 pub use bounds::{
-    AsymptoticBound, BestBounds, LowerBound, Measure, TradeOff, asymptotic_bounds, best_bounds,
-    best_bounds_of_subset, bounds, check_demand_work, least_load,
+    AsymptoticBound, BestBounds, Limit, LowerBound, Measure, TradeOff, asymptotic_bounds,
+    best_bounds, best_bounds_of_subset, bounds, check_demand_work, least_load,
 };
 pub use certificate::{check_certifiable, write_certificate};
 pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflicts};

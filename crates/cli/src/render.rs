@@ -15,7 +15,7 @@ pub(crate) use bar::Bar;
 pub(crate) use file::{check_files, check_folder, write_file, write_folder};
 pub(crate) use heat::{Heat, Links};
 pub(crate) use json::{
-    Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, VERSION,
+    Bandwidth, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, VERSION,
 };
 pub(crate) use output::{height, print, print_beside};
 pub(crate) use picture::{check_picture, write_picture};

@@ -1,8 +1,8 @@
 //! What reports say about an exchange and the choices for it.
 
-use topocoll::{Choice, Machine, Priced, Problem, Selection, Shape};
+use topocoll::{BestBounds, Choice, Machine, Priced, Problem, Selection, Shape};
 
-use crate::number::{blocks, bytes, named, seconds};
+use crate::number::{bandwidth, blocks, bytes, named, seconds};
 
 /// The title of a picture or a page: the exchange and its timing.
 #[must_use]
@@ -42,6 +42,17 @@ pub fn on(machine: &Machine, problem: &Problem) -> String {
         plural(problem.ranks as usize),
         ports_of(problem.ports, problem.own_node_ports(&*machine.topology)),
     )
+}
+
+/// The algorithm bandwidth of an exchange that takes this many seconds, and its share of what the limiting
+/// resource allows: `382.8 MB/s a rank, 80 % of what the bisection allows`.
+#[must_use]
+pub fn rate(problem: &Problem, bound: &BestBounds, seconds: f64) -> String {
+    let [rate, _] = problem.bandwidth(seconds);
+    let limit = bound.limit.name();
+    let allow = if limit.contains("ports") || limit.contains("links") { "allow" } else { "allows" };
+    let share = 100.0 * bound.transmission / seconds;
+    format!("{} a rank, {share:.0} % of what the {limit} {allow}", bandwidth(1.0 / rate))
 }
 
 /// `2 ports`, or `7 ports a rank and 16 a node` where a node's differ.

@@ -127,6 +127,14 @@ impl Problem {
         Ports { rank: self.ports, node: self.node_ports }
     }
 
+    /// Bytes per second and rank of an exchange that takes this many seconds: the algorithm bandwidth
+    /// `n x block / time` of n ranks and the bus bandwidth `(n - 1) x block / time`, as nccl-tests define them.
+    #[must_use]
+    pub fn bandwidth(&self, seconds: f64) -> [f64; 2] {
+        let rate = |blocks: u32| f64::from(blocks) * self.block_bytes as f64 / seconds;
+        [rate(self.ranks), rate(self.ranks.saturating_sub(1))]
+    }
+
     /// The ports of a node, where nodes hold several ranks and have other ports than these.
     #[must_use]
     pub fn own_node_ports(&self, topology: &dyn Topology) -> Option<u32> {

@@ -51,7 +51,7 @@ impl Choice {
 }
 
 /// From this block size on, up to the next, a setting is the fastest.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Fastest {
     /// The first block size, in bytes.
@@ -62,6 +62,8 @@ pub struct Fastest {
     pub algorithm: String,
     /// Its setting.
     pub parameters: Parameters,
+    /// Its predicted seconds at the first block size.
+    pub seconds: f64,
     /// Whether it is a formula without a schedule.
     pub published: bool,
     /// Powers of 2 at which another choice is the best [without barriers](Choice::free_running), of those

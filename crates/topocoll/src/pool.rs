@@ -25,7 +25,7 @@ use topocoll_topology::parallel;
 use candidate::{Candidate, Solved};
 use search::Searches;
 
-use crate::envelope::{Lowest, TimeLine, bends, envelope, promise, without_open};
+use crate::envelope::{Lowest, TimeLine, at, bends, envelope, promise, without_open};
 use crate::price::{Price, Priced, Pricing, best_time};
 use crate::{Choice, Exchange, PartlyPriced, Rejected, Unsearched};
 
@@ -67,6 +67,8 @@ const MUCH_WORK: u128 = 1 << 23;
 /// A fastest candidate over block sizes.
 pub(crate) struct Winner {
     pub(crate) sizes: Lowest,
+    /// At the first block size.
+    pub(crate) seconds: f64,
     pub(crate) asked: usize,
     pub(crate) parameters: Parameters,
 }
@@ -482,7 +484,8 @@ impl<'x> Pool<'x> {
         let floors: Vec<_> = floors.map(|one| one.price.line(self.reference())).collect();
         let found = without_open(&lines, &lowest, &floors).into_iter().map(|sizes| {
             let Candidate { asked, parameters, .. } = &self.candidates[places[sizes.line]];
-            Winner { sizes, asked: *asked, parameters: parameters.clone() }
+            let seconds = at(lines[sizes.line].seconds, sizes.from);
+            Winner { sizes, seconds, asked: *asked, parameters: parameters.clone() }
         });
         found.collect()
     }

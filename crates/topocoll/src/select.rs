@@ -168,6 +168,7 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Selection {
             to_bytes: one.sizes.to,
             algorithm: pool.name(one.asked).to_owned(),
             parameters: one.parameters,
+            seconds: one.seconds,
             published: false,
             changes: Vec::new(),
         })

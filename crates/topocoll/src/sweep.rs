@@ -3,7 +3,7 @@
 use topocoll_analysis::BestBounds;
 use topocoll_schedule::Parameters;
 
-use crate::envelope::{Lowest, TimeLine, between, envelope};
+use crate::envelope::{Lowest, TimeLine, at, between, envelope};
 use crate::exchange::refused;
 use crate::pool::Pool;
 use crate::price::{best_time, least};
@@ -112,6 +112,7 @@ impl Exchange<'_> {
             to_bytes: sizes.to,
             algorithm: pool.name(fastest[place].asked).to_owned(),
             parameters: fastest[place].parameters.clone(),
+            seconds: fastest[place].seconds,
             published: false,
             changes: Vec::new(),
         });
@@ -160,12 +161,13 @@ impl Sweep {
         let seconds: Vec<_> = all.iter().map(|one| one.0).collect();
         let found = between(&envelope(&seconds), self.block_sizes[0], largest).into_iter();
         let found = found.map(|(_, sizes)| {
-            let (_, algorithm, parameters, published) = all[sizes.line];
+            let (line, algorithm, parameters, published) = all[sizes.line];
             Fastest {
                 block_bytes: sizes.from,
                 to_bytes: sizes.to,
                 algorithm: algorithm.clone(),
                 parameters: parameters.clone(),
+                seconds: at(line.seconds, sizes.from),
                 published,
                 changes: Vec::new(),
             }

@@ -3,10 +3,46 @@
 use topocoll_schedule::Problem;
 use topocoll_topology::{Machine, Shape};
 
-use super::crossing::{bisection, least_links, node_ports};
+use super::crossing::{bisection, injection, least_links, node_ports};
 use super::links::{distances, gathered};
 use super::tradeoff::{TradeOff, least};
 use super::{Measure, bounds, startups_between};
+
+/// What bytes pass in any schedule, and what therefore limits its bandwidth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Limit {
+    /// The ports of a rank.
+    Ports,
+    /// The ports of a node of several ranks.
+    NodePorts,
+    /// The links of a node.
+    NodeLinks,
+    /// The links across the middle of a grid.
+    Bisection,
+    /// All links, or the links of a cut.
+    Links,
+    /// The injection bandwidth of a rank.
+    RankInjection,
+    /// The injection bandwidth of a node.
+    NodeInjection,
+}
+
+impl Limit {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ports => "ports of a rank",
+            Self::NodePorts => "ports of a node",
+            Self::NodeLinks => "links of a node",
+            Self::Bisection => "bisection",
+            Self::Links => "links",
+            Self::RankInjection => "injection of a rank",
+            Self::NodeInjection => "injection of a node",
+        }
+    }
+}
 
 /// The strongest bounds that hold for every schedule.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -20,6 +56,10 @@ pub struct BestBounds {
     pub link_blocks: f64,
     /// Seconds by the steps model.
     pub seconds: f64,
+    /// Seconds of transmission, of the bytes that pass what limits the bandwidth.
+    pub transmission: f64,
+    /// What limits the bandwidth.
+    pub limit: Limit,
     /// The trade-off of steps and volume; `None` where none is known: of an all-gather or a demand
     /// matrix.
     pub trade_off: Option<TradeOff>,
@@ -58,25 +98,31 @@ pub(super) fn strongest(problem: &Problem, machine: &Machine, cuts: Cuts) -> Bes
     let block_bytes = problem.block_bytes as f64;
     let injected = f64::from(problem.ranks - 1) / f64::from(problem.ports);
     let fastest = machine.least_per_byte();
-    let mut volume = block_bytes * (injected * fastest).max(cuts.seconds_per_byte);
+    let (mut volume, mut limit) = (block_bytes * injected * fastest, Limit::Ports);
+    let mut raise = |seconds: f64, by: Limit| {
+        if seconds > volume {
+            (volume, limit) = (seconds, by);
+        }
+    };
     let mut propagation = 0.0;
     let first = machine.first_class();
-    let through = node_ports(problem, machine).into_iter().chain(least_links(problem, machine));
-    let through = through.fold(0.0, f64::max);
-    volume = volume.max(through * block_bytes * machine.least_per_byte_of_nodes());
+    let between = block_bytes * machine.least_per_byte_of_nodes();
+    raise(node_ports(problem, machine).unwrap_or(0.0) * between, Limit::NodePorts);
+    raise(least_links(problem, machine).unwrap_or(0.0) * between, Limit::NodeLinks);
+    raise(block_bytes * cuts.seconds_per_byte, Limit::Links);
     match machine.topology.network() {
         Shape::Complete | Shape::Clustered(_) => {}
         Shape::Grid(grid) => {
             for u in 0..grid.sides().len() {
                 let blocks = bisection(problem, machine, u).unwrap_or(0.0);
-                volume = volume.max(blocks * block_bytes * timing.per_byte.of(first + u));
+                raise(blocks * block_bytes * timing.per_byte.of(first + u), Limit::Bisection);
                 propagation += f64::from(grid.diameter_along(u)) * timing.per_hop.of(first + u);
             }
         }
         Shape::Graph(graph) => {
             let least = distances(problem, machine).or_else(|| gathered(problem, machine));
             if let Some([_, seconds_per_byte]) = least {
-                volume = volume.max(seconds_per_byte * block_bytes);
+                raise(seconds_per_byte * block_bytes, Limit::Links);
             }
             let latencies = machine.topology.link_kinds().iter().map(|kind| {
                 kind.latency.unwrap_or_else(|| timing.per_hop.of(first + kind.class as usize))
@@ -85,7 +131,11 @@ pub(super) fn strongest(problem: &Problem, machine: &Machine, cuts: Cuts) -> Bes
             propagation = f64::from(graph.farthest().unwrap_or(0)) * shortest.min(f64::MAX);
         }
     }
-    volume = volume.max(most(Measure::Seconds));
+    for ((seconds, _), by) in
+        injection(problem, machine).into_iter().zip([Limit::RankInjection, Limit::NodeInjection])
+    {
+        raise(seconds, by);
+    }
     let barrier = timing.barrier.seconds(problem.ranks);
     // What the fewest steps between nodes start longer than others.
     let longer = machine.least_startup_between() - timing.startup.least();
@@ -106,5 +156,6 @@ pub(super) fn strongest(problem: &Problem, machine: &Machine, cuts: Cuts) -> Bes
         }
         None => at(steps, volume),
     };
-    BestBounds { steps, blocks, link_blocks, seconds, trade_off }
+    let transmission = volume;
+    BestBounds { steps, blocks, link_blocks, seconds, transmission, limit, trade_off }
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use topocoll_schedule::{Collective, Demand, Problem};
 use topocoll_topology::{Machine, Rank, Shape, parallel};
 
-use super::best::BestBounds;
+use super::best::{BestBounds, Limit};
 use super::startups;
 use crate::AnalysisError;
 use crate::error::check_work;
@@ -44,21 +44,27 @@ pub(super) fn bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> B
     let most = parallel::each(0..problem.ranks).map(of_rank);
     let (others, bytes) = most.reduce(|| (0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)));
     let (limits, crossing) = (machine.injection(), node_bytes(problem, machine, demand));
-    let injected = (bytes as f64 * limits.rank).max(crossing as f64 * limits.node);
+    let injected = [bytes as f64 * limits.rank, crossing as f64 * limits.node];
     let (steps, bytes) = (startups(others + 1, ports), bytes.div_ceil(ports.into()));
     let timing = &machine.timing;
     let crossing = crossing.div_ceil(problem.node_ports.into());
     let barriers = timing.barrier.seconds(problem.ranks) * steps.saturating_sub(1) as f64;
     let blocks = bytes.max(crossing) as f64 / problem.block_bytes as f64;
+    let limits = [
+        (bytes as f64 * machine.least_per_byte(), Limit::Ports),
+        (crossing as f64 * machine.least_per_byte_of_nodes(), Limit::NodePorts),
+        (injected[0], Limit::RankInjection),
+        (injected[1], Limit::NodeInjection),
+    ];
+    let (transmission, limit) =
+        limits.into_iter().rev().max_by(|a, b| a.0.total_cmp(&b.0)).expect("four");
     BestBounds {
         steps,
         blocks,
         link_blocks: blocks,
-        seconds: steps as f64 * timing.startup.least()
-            + (bytes as f64 * machine.least_per_byte())
-                .max(crossing as f64 * machine.least_per_byte_of_nodes())
-                .max(injected)
-            + barriers,
+        seconds: steps as f64 * timing.startup.least() + transmission + barriers,
+        transmission,
+        limit,
         trade_off: None,
     }
 }

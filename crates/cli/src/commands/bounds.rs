@@ -2,6 +2,8 @@ use anyhow::Context;
 use serde::Serialize;
 use topocoll::{LowerBound, Measure, asymptotic_bounds, best_bounds, bounds};
 
+use topocoll_report::words::rate;
+
 use super::heading::{about, assumed_by};
 use super::plural;
 use super::repairs::{self, Repair};
@@ -65,6 +67,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
         in_steps = Some(InSteps { steps, possible: traded.is_some() });
         all.extend(traded);
     }
+    let strongest = best;
     let best = args.steps.map_or(best.into(), |steps| Bounds::in_steps(best, steps));
     let report = Report {
         head: Head::new(&machine, &problem),
@@ -114,7 +117,8 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
                 plural(best.steps as usize),
                 blocks(best.blocks.0),
                 blocks(best.link_blocks.0),
-            ) + &report.in_steps.as_ref().map_or(String::new(), |of| in_words(of, best)),
+            ) + &format!(" At most {}.", rate(&problem, &strongest, best.time_seconds))
+                + &report.in_steps.as_ref().map_or(String::new(), |of| in_words(of, best)),
         )
         .about(about(&machine, &problem) + ".")
         .assuming(assumed_by(&machine, problem.both_ports(), options))

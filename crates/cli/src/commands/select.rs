@@ -6,7 +6,7 @@ use topocoll::contention::{ContentionModel, Estimate, Sync};
 use topocoll::tune::Modelled;
 use topocoll::{
     AnalysisError, Budget, Choice, Error, Exchange, Machine, NotSimulated, Parameters, Priced,
-    Selection, check_demand_work,
+    Problem, Selection, check_demand_work,
 };
 
 use topocoll_report::words::{in_full, reason};
@@ -21,7 +21,8 @@ use crate::demand::sizes;
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine, ranked};
 use crate::render::{
-    Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, print, seconds,
+    Bandwidth, Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, print,
+    seconds,
 };
 use crate::{Outcome, args};
 
@@ -134,6 +135,9 @@ struct Entry {
     virtual_channels: Option<u32>,
     /// None in a deadlock.
     ranked_seconds: Option<f64>,
+    /// By that.
+    #[serde(flatten)]
+    bandwidth: Option<Bandwidth>,
     steps: u64,
     blocks: Blocks,
     link_blocks: Blocks,
@@ -288,7 +292,11 @@ fn report(exchange: &Exchange<'_>, selection: &Selection) -> Report {
         demand: None,
         decided: selection.undecided().is_empty(),
         recommended: selection.best().map(Chosen::from),
-        choices: selection.choices.iter().map(|choice| entry(selection, choice)).collect(),
+        choices: selection
+            .choices
+            .iter()
+            .map(|choice| entry((selection, problem), choice))
+            .collect(),
         rejected: selection.rejected.iter().map(Rejected::from).collect(),
         bound: selection.bound.into(),
         whole: Whole::of(machine, problem),
@@ -331,7 +339,7 @@ fn report(exchange: &Exchange<'_>, selection: &Selection) -> Report {
     }
 }
 
-fn entry(selection: &Selection, choice: &Choice) -> Entry {
+fn entry((selection, problem): (&Selection, &Problem), choice: &Choice) -> Entry {
     let price = &choice.price;
     let model = selection.without_barriers.as_ref().map(|found| found.model);
     let run = choice.free_running;
@@ -347,6 +355,7 @@ fn entry(selection: &Selection, choice: &Choice) -> Entry {
             .map(|run| run.virtual_channels)
             .filter(|_| model == Some("wormhole")),
         ranked_seconds: (!deadlock).then(|| choice.ranked_seconds()),
+        bandwidth: (!deadlock).then(|| Bandwidth::new(problem, choice.ranked_seconds())),
         steps: price.steps,
         blocks: Blocks(price.blocks),
         link_blocks: Blocks(price.link_blocks),

@@ -11,7 +11,9 @@ use super::{IN_TURN, conflicts, heat, network, request};
 use crate::demand::schedule_of_sizes;
 use crate::host::memory;
 use crate::machine::{Named, machine};
-use crate::render::{Answer, Bar, Head, Seconds, bytes, check_files, facts, print, seconds};
+use crate::render::{
+    Answer, Bandwidth, Bar, Head, Seconds, bytes, check_files, facts, print, seconds,
+};
 use crate::values::Model;
 use crate::{Outcome, args};
 
@@ -30,6 +32,8 @@ struct Report {
     sync: &'static str,
     #[serde(flatten)]
     seconds: Seconds,
+    #[serde(flatten)]
+    bandwidth: Option<Bandwidth>,
     steps: u64,
     messages: u128,
     /// Cases that exceed the ports, if there are any.
@@ -144,6 +148,8 @@ fn report(
         model: "steps",
         sync: "barrier",
         seconds: time.into(),
+        bandwidth: (schedule.rule().names_blocks())
+            .then(|| Bandwidth::new(&schedule.problem, time.total())),
         steps: counts.steps,
         messages: counts.messages,
         port_violations: Some(counts.port_violations).filter(|&cases| cases > 0),
@@ -154,6 +160,7 @@ fn report(
 }
 
 fn text(name: &str, (about, assumed): (&str, &str), report: &Report, slowest: &Slowest) -> Answer {
+    let rate = report.bandwidth.map_or(String::new(), |of| format!(", {}", of.text()));
     let share = |term: f64| {
         let share = term / report.seconds.time_seconds.max(f64::MIN_POSITIVE);
         let bar = "\u{2588}".repeat((SHARE_BAR * share).round() as usize);
@@ -196,7 +203,7 @@ fn text(name: &str, (about, assumed): (&str, &str), report: &Report, slowest: &S
         ));
     }
     Answer::new(format!(
-        "{name} takes {} by the steps model.",
+        "{name} takes {} by the steps model{rate}.",
         seconds(report.seconds.time_seconds),
     ))
     .about(format!("{about}; barriers between steps."))

@@ -20,8 +20,8 @@ use super::{front, request};
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
-    Blocks, Crossover, Head, PartlyPriced, Plot, Rejected, Seconds, Unsearched, check_files, print,
-    write_file, write_picture,
+    Bandwidth, Blocks, Crossover, Head, PartlyPriced, Plot, Rejected, Seconds, Unsearched,
+    check_files, print, write_file, write_picture,
 };
 use crate::values::{Settings, SweptSizes};
 use crate::{Outcome, args};
@@ -88,6 +88,8 @@ struct Point {
     blocks: Blocks,
     link_blocks: Blocks,
     bound_ratio: f64,
+    #[serde(flatten)]
+    bandwidth: Bandwidth,
     #[serde(skip_serializing_if = "Option::is_none")]
     priced: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -351,6 +353,11 @@ fn report(machine: &Machine, problem: &Problem, found: &Found) -> Report {
         blocks: Blocks(choice.price.blocks),
         link_blocks: Blocks(choice.price.link_blocks),
         bound_ratio: choice.bound_ratio,
+        bandwidth: {
+            let mut sized = *problem;
+            sized.block_bytes = found.sweep.block_sizes[i];
+            Bandwidth::new(&sized, seconds)
+        },
         priced: (choice.price.priced == Priced::AtLeast).then_some("at_least"),
         simulated_seconds: simulates.then_some(seconds),
     };

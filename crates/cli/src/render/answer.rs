@@ -38,7 +38,12 @@ impl Answer {
 
     /// A table, after an empty line.
     pub(crate) fn table(self, table: &Table) -> Self {
-        self.apart().lines(HEADER, &table.header).lines(PLAIN, &table.rows)
+        self.apart().also(table)
+    }
+
+    /// A table beneath what is there.
+    pub(crate) fn also(self, table: &Table) -> Self {
+        self.lines(HEADER, &table.header).lines(PLAIN, &table.rows)
     }
 
     /// Adds lines after an empty line. An empty text adds nothing.

@@ -1,6 +1,6 @@
 use serde::Serialize;
 use topocoll::{BestBounds, Machine, Parameters, Problem, Schedule, Time};
-use topocoll_report::number::Blocks;
+use topocoll_report::number::{Blocks, bandwidth};
 
 /// The version of all JSON objects. In version 1, `blocks` of bounds had today's `link_blocks`.
 pub(crate) const VERSION: u32 = 2;
@@ -70,6 +70,9 @@ pub(crate) struct Bounds {
     pub(crate) steps: u64,
     pub(crate) blocks: Blocks,
     pub(crate) link_blocks: Blocks,
+    /// What limits the bandwidth, and the seconds of the bytes that pass it.
+    limited_by: &'static str,
+    transmission_seconds: f64,
     /// The least charged volume in a number of steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tradeoff_link_blocks: Option<Blocks>,
@@ -82,6 +85,8 @@ impl From<BestBounds> for Bounds {
             steps: bounds.steps,
             blocks: Blocks(bounds.blocks),
             link_blocks: Blocks(bounds.link_blocks),
+            limited_by: bounds.limit.name(),
+            transmission_seconds: bounds.transmission,
             tradeoff_link_blocks: None,
         }
     }
@@ -116,6 +121,25 @@ impl From<Time> for Seconds {
             rearrangement_seconds: time.rearrangement,
             barrier_seconds: time.barrier,
         }
+    }
+}
+
+/// Bytes per second and rank, as nccl-tests define them.
+#[derive(Clone, Copy, Serialize, Debug)]
+pub(crate) struct Bandwidth {
+    algorithm_bandwidth: f64,
+    bus_bandwidth: f64,
+}
+
+impl Bandwidth {
+    pub(crate) fn new(problem: &Problem, seconds: f64) -> Self {
+        let [algorithm_bandwidth, bus_bandwidth] = problem.bandwidth(seconds);
+        Self { algorithm_bandwidth, bus_bandwidth }
+    }
+
+    /// `382.8 MB/s a rank`.
+    pub(crate) fn text(self) -> String {
+        format!("{} a rank", bandwidth(1.0 / self.algorithm_bandwidth))
     }
 }
 

@@ -8,6 +8,7 @@ use topocoll::{
     Time, check_counting_work,
 };
 use topocoll_report::names::{Names, Row, SHOWN};
+use topocoll_report::words::rate;
 
 use super::{Report, Simulated, in_full};
 use crate::args;
@@ -18,12 +19,11 @@ use crate::commands::{command_line, of_operation, refused};
 use crate::demand::Named;
 use crate::render::{Answer, Field, Table, blocks, height, seconds, table, width};
 
-/// The fewest rows of the table: on a machine with faults, what these cost takes lines too, so there are
-/// fewer rows where the answer is longer than a screen.
+/// The fewest rows of the table, where the answer would have too many lines.
 const FEWEST: usize = 2;
 
-/// Lines of a screen.
-const SCREEN: usize = 30;
+/// Lines of an answer without `--all` and `--why`, without what an MPI library would gain.
+const LINES: usize = 12;
 
 /// Above this ratio to the bound, the answer says whether the best algorithm is made for the
 /// machine's shape.
@@ -42,6 +42,8 @@ struct Told<'a> {
     names: Names<'a>,
     /// Rows that are left out.
     hidden: usize,
+    /// Winners by block size that are shown, if not all.
+    winners: usize,
 }
 
 /// The choices in the order of the model, each with its predicted time.
@@ -81,16 +83,36 @@ pub(super) fn answer(
     let names = Names::of_rows(catalogue, selection, &rows, left);
     let names = if names_steps(args) { names.resolved_by(selection) } else { names };
     let hidden = distinct - rows.len();
-    let mut told =
-        Told { args, exchange, sizes, catalogue, selection, report, ranking, rows, names, hidden };
+    let winners = selection.crossovers.len();
+    let mut told = Told {
+        args,
+        exchange,
+        sizes,
+        catalogue,
+        selection,
+        report,
+        ranking,
+        rows,
+        names,
+        hidden,
+        winners,
+    };
     loop {
         let text = told.text();
-        let shortens = report.whole.is_some() && !args.all && !args.why;
-        if !shortens || told.rows.len() <= FEWEST || height(&text) <= SCREEN {
+        let lines = report.library.as_ref().map_or(LINES, |_| usize::MAX);
+        if !told.is_brief() || height(&text) <= lines {
             break text;
         }
-        told.rows.pop();
-        told.hidden += 1;
+        if told.rows.len() > FEWEST && told.rows.len() >= told.winners {
+            told.rows.pop();
+            told.hidden += 1;
+        } else if told.winners > 0 {
+            told.winners -= 1;
+        } else {
+            // They say little that the answer does not.
+            told.rows.clear();
+            break told.text();
+        }
     }
 }
 
@@ -101,21 +123,37 @@ fn names_steps(args: &args::Select) -> bool {
 }
 
 impl Told<'_> {
+    /// Whether only the answer is asked for, and not all of it nor its reasons.
+    fn is_brief(&self) -> bool {
+        !self.args.all && !self.args.why && self.report.simulated.is_none()
+    }
+
     fn text(&self) -> Answer {
         let (machine, problem) = (self.exchange.machine(), self.exchange.problem());
         let answer = match self.selection.choices.is_empty() {
             true => Answer::failed("No algorithm serves this exchange."),
             false => Answer::new(self.verdict()),
         };
+        let assumed = assumed_by(machine, problem.both_ports(), &self.args.common.options);
+        let (unsuited, assumed) = match self.is_brief() {
+            true => (String::new(), assumed.trim_end().replace('\n', " ")),
+            false => (self.unsuited(), assumed),
+        };
         let mut answer = answer
-            .about(self.unsuited())
+            .about(unsuited)
             .about(about_demand(machine, problem, self.sizes) + ".")
-            .assuming(assumed_by(machine, problem.both_ports(), &self.args.common.options));
+            .assuming(assumed);
         if !self.rows.is_empty() {
             answer = answer.table(&self.table());
         }
         if let Some(gains) = &self.report.library {
             answer = gains.add_to(answer);
+        }
+        if self.is_brief() {
+            if let Some(winners) = self.winners() {
+                answer = answer.also(&winners);
+            }
+            return answer.about(self.failures() + &self.more());
         }
         answer =
             answer.notes(self.notes() + &self.equal() + &self.by_block_size() + &self.left_out());
@@ -148,6 +186,7 @@ impl Told<'_> {
         let mut parts = match (self.ranking.model, best.free_running) {
             (Some(model), _) => vec![format!("{} by the {model} model", seconds(time))],
             (None, None) => vec![seconds(time)],
+            (None, Some(_)) if self.is_brief() => vec![seconds(time)],
             (None, Some(run)) => {
                 let in_step = format!("{} in step", seconds(best.price.time.total()));
                 vec![in_step, self.free_running(run.seconds)]
@@ -164,7 +203,11 @@ impl Told<'_> {
         if self.ranking.model.is_none() {
             parts.push(format!("{:.2}x the bound", best.bound_ratio));
         }
-        let (name, parts) = (self.named(best), parts.join(", "));
+        let name = self.named(best);
+        let mut parts = parts.join(", ");
+        if time.is_finite() && self.sizes.is_none() {
+            parts += &format!("; {}", rate(self.exchange.problem(), &self.selection.bound, time));
+        }
         let choices = match open.len() {
             1 => "1 choice is".to_owned(),
             many => format!("{many} choices are"),
@@ -302,6 +345,7 @@ impl Told<'_> {
         type Column<'a> = (&'a str, bool, &'a dyn Fn(&Row<'_>) -> Field);
         let free = self.selection.without_barriers.is_some();
         let time = if free { "in step" } else { self.ranking.model.unwrap_or("time") };
+        let bound = if self.is_brief() { "bound" } else { "of the bound" };
         let columns: [Column<'_>; 13] = [
             ("algorithm", true, &|row| row.choice.algorithm.clone().into()),
             ("setting", settings, &told),
@@ -315,7 +359,7 @@ impl Told<'_> {
                 Some(run) => seconds(run.seconds).into(),
             }),
             ("steps model", steps_model, &|row| seconds(spent(row).total()).into()),
-            ("of the bound", !steps_model, &|row| format!("{:.2}x", row.choice.bound_ratio).into()),
+            (bound, !steps_model, &|row| format!("{:.2}x", row.choice.bound_ratio).into()),
             ("startup", terms, &|row| seconds(spent(row).startup).into()),
             ("transmission", terms, &|row| seconds(spent(row).transmission).into()),
             ("other", terms, &|row| {
@@ -324,12 +368,16 @@ impl Told<'_> {
             }),
             ("steps", true, &|row| row.choice.price.steps.to_string().into()),
             ("volume", all, &|row| blocks(row.choice.price.blocks).into()),
-            ("charged volume", true, &|row| {
+            ("charged volume", !self.is_brief(), &|row| {
                 let over = row.choice.tradeoff_ratio.map(|ratio| format!(" ({ratio:.2}x)"));
                 let charged = blocks(row.choice.price.link_blocks);
                 format!("{}{charged}{}", floor(row), over.unwrap_or_default()).into()
             }),
-            ("link contention", links, &|row| match row.choice.price.link_contention {
+            ("link contention", links && !self.is_brief(), &|row| match row
+                .choice
+                .price
+                .link_contention
+            {
                 0 => "?".to_owned().into(),
                 most => most.to_string().into(),
             }),

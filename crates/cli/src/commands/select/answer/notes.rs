@@ -7,8 +7,9 @@ use topocoll_report::names::Row;
 use super::super::reason;
 use super::Told;
 use crate::commands::sweep::{by_size, not_searched};
+use crate::commands::within::two_digits;
 use crate::commands::{command_line, of_operation, plural};
-use crate::render::{self, blocks, bytes, seconds};
+use crate::render::{self, Field, Table, blocks, bytes, seconds, table};
 
 impl Told<'_> {
     /// Why the best wins, the bounds, and the proof.
@@ -132,6 +133,50 @@ impl Told<'_> {
                 format!("Proof: {verify}{ranks}\n")
             }
         }
+    }
+
+    /// The winners by block size around this one: a size, the choice from there on, its time.
+    pub(super) fn winners(&self) -> Option<Table> {
+        let (all, own) = (&self.selection.crossovers, self.exchange.problem().block_bytes);
+        if all.len() < 2 || self.winners == 0 {
+            return None;
+        }
+        let current = all.partition_point(|one| one.block_bytes <= own).saturating_sub(1);
+        let first = (current + 1).saturating_sub(self.winners / 2).min(all.len() - self.winners);
+        let rows = all[first..first + self.winners].iter().flat_map(|one| {
+            let setting = self.names.complete(&one.algorithm, &one.parameters);
+            let name = render::named(&one.algorithm, &setting);
+            let own = [bytes(one.block_bytes), name, seconds(one.seconds)];
+            let open =
+                one.to_bytes.map(|last| [bytes(last + 1), "undecided".to_owned(), String::new()]);
+            [Some(own), open].into_iter().flatten().map(|row| row.map(Field::from).into())
+        });
+        let in_step = self.selection.without_barriers.is_some();
+        let header = if in_step { "fastest in step" } else { "fastest" };
+        Some(table(&["from", header, "time"], 2, rows))
+    }
+
+    /// That the schedule does not deliver.
+    pub(super) fn failures(&self) -> String {
+        if self.report.best_delivers == Some(false) { self.proof() } else { String::new() }
+    }
+
+    /// The options that show more, in a line.
+    pub(super) fn more(&self) -> String {
+        let mut parts = vec![
+            format!("--all shows {} choices", self.selection.choices.len()),
+            "--why says why".to_owned(),
+        ];
+        let searches = &self.selection.unsearched;
+        if let Some(most) = searches.iter().map(|one| one.seconds).max_by(f64::total_cmp) {
+            let names: Vec<_> = searches.iter().map(|one| &*one.algorithm).collect();
+            parts.push(format!(
+                "--budget {}s searches {}, which may be faster",
+                two_digits(most, f64::ceil),
+                names.join(" and ")
+            ));
+        }
+        format!("{}.\n", parts.join("; "))
     }
 
     /// The winners by block size, and with `--all` where the settings of one algorithm cross.
