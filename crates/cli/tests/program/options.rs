@@ -19,7 +19,7 @@ fn the_printed_proof_is_of_the_same_exchange() {
         ("select torus:64x64 --ranks 0-2047 --ports 2 --op allgather --startup 2us", 2048),
         ("select full:2048 --block 9", 2048),
     ] {
-        let said = topocoll(&line.split(' ').collect::<Vec<_>>());
+        let said = topocoll(&line.split(' ').chain(["--why"]).collect::<Vec<_>>());
         let text = String::from_utf8(said.stdout).unwrap();
         let printed = text.lines().find_map(|line| line.strip_prefix("Proof: topocoll "));
         let printed = printed.unwrap_or_else(|| panic!("{line}: {text}"));

@@ -6,10 +6,10 @@ use std::process::{Command, Output};
 /// Every command that prints a report.
 const COMMANDS: [&[&str]; 15] = [
     &["select", "torus:16x16", "--why"],
-    &["select", "mesh:8x8x8"],
+    &["select", "mesh:8x8x8", "--why"],
     &["select", "torus:8x8", "--ports", "4", "--all"],
     &["select", "torus:4x4", "--model", "wormhole"],
-    &["select", "cluster:3*4,1*2"],
+    &["select", "cluster:3*4,1*2", "--why"],
     &["algorithms"],
     &["algorithms", "torus:8x8"],
     &["bounds", "torus:16x16"],
@@ -66,7 +66,7 @@ fn texts_fit_the_columns_and_break_no_name() {
 }
 
 #[test]
-fn the_answer_of_select_is_its_first_line_and_all_is_on_one_screen() {
+fn the_answer_of_select_is_its_first_line_of_twelve() {
     let machines = [
         "torus:16x16",
         "torus:8x8x8",
@@ -84,9 +84,12 @@ fn the_answer_of_select_is_its_first_line_and_all_is_on_one_screen() {
     for machine in machines {
         let text = said(&["select", machine], &[]);
         assert!(text.starts_with("Use "), "{machine}: {text}");
-        assert!(text.lines().next().unwrap().ends_with("x the bound."), "{machine}: {text}");
-        let narrower = said(&["select", machine], &[("COLUMNS", "100")]);
-        assert!(narrower.lines().count() <= 30, "{machine}: {narrower}");
+        let answer = text.lines().next().unwrap();
+        assert!(answer.contains("x the bound; "), "{machine}: {text}");
+        assert!(answer.contains(" a rank, ") && answer.contains(" % of what the "), "{text}");
+        for narrower in [text.clone(), said(&["select", machine], &[("COLUMNS", "80")])] {
+            assert!(narrower.lines().count() <= 12, "{machine}: {narrower}");
+        }
         assert!(!text.contains("performs allgather"), "{machine}: {text}");
     }
 }
