@@ -14,7 +14,9 @@ use topocoll::units::{parse_seconds, parse_seconds_per_byte};
 use topocoll::{Collective, Injection, Ports, Setting};
 
 use crate::error::{say, set_colour};
-use crate::values::{bandwidth, block, injection, note_on_sizes, ports, setting};
+use crate::values::{
+    PerNode, bandwidths, block, injection, note_on_sizes, ports, setting, startups,
+};
 use crate::{completion, uses};
 
 pub(crate) use commands::{
@@ -135,12 +137,13 @@ pub(crate) struct Options {
     /// Timing values of another machine
     #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(completion::timings))]
     pub(crate) timing: Option<String>,
-    /// Startup of a message, such as 2us
-    #[arg(long, value_parser = parse_seconds, allow_hyphen_values = true)]
-    pub(crate) startup: Option<f64>,
-    /// Bandwidth of a link, such as 50GB/s or 400Gb/s (bits), or the time of one byte, such as 0.1ns
-    #[arg(long, value_parser = bandwidth, allow_hyphen_values = true)]
-    pub(crate) bandwidth: Option<f64>,
+    /// Startup of a message, such as 2us; of one intra-node and one inter-node, such as 1us,3us
+    #[arg(long, value_name = "T[,INTER]", value_parser = startups, allow_hyphen_values = true)]
+    pub(crate) startup: Option<PerNode>,
+    /// Bandwidth of a link, such as 50GB/s or 400Gb/s (bits), or the time of one byte, such as 0.1ns;
+    /// intra-node and inter-node, such as 450GB/s,50GB/s
+    #[arg(long, value_name = "B[,INTER]", value_parser = bandwidths, allow_hyphen_values = true)]
+    pub(crate) bandwidth: Option<PerNode>,
     /// Bandwidth at which a rank, or a rank and a node, can send, and receive, over all ports, such as
     /// 50GB/s or 50GB/s,100GB/s; a node's counts inter-node messages [default: unlimited]
     #[arg(long, value_name = "RANK[,NODE]", value_parser = injection, allow_hyphen_values = true)]

@@ -87,8 +87,8 @@ fn command_line(
         ("block", options.block.map(|block| block.to_string())),
         ("ports", options.ports.map(|ports| ports.to_string())),
         ("timing", options.timing.clone()),
-        ("startup", duration(options.startup)),
-        ("bandwidth", duration(options.bandwidth)),
+        ("startup", options.startup.map(|startup| startup.to_string())),
+        ("bandwidth", options.bandwidth.map(|bandwidth| bandwidth.to_string())),
         (
             "injection",
             options.injection.map(|limit| format!("{:e}s,{:e}s", limit.rank, limit.node)),

@@ -20,7 +20,7 @@ use crate::args::{Options, Subject};
 use crate::error::say;
 use crate::host::{check_fits, memory};
 use crate::render::{Bar, named};
-use crate::values::RankList;
+use crate::values::{PerNode, RankList};
 
 /// Default bytes of a block.
 const DEFAULT_BLOCK: u64 = 1024;
@@ -43,16 +43,29 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
         }
         None => {}
     }
+    note_on_ring(&machine);
+    let on = |option: &str, given: Option<PerNode>| {
+        let values = given.map(|given| given.on(&*machine.topology)).transpose();
+        values.map_err(Error::from).with_context(|| format!("--{option}"))
+    };
+    let startup = on("startup", options.startup)?;
+    let bandwidth = on("bandwidth", options.bandwidth)?;
     let timing = &mut machine.timing;
     let mut overridden = Vec::new();
+    if let Some(startup) = startup {
+        timing.startup = startup;
+        overridden.push("startup");
+    }
+    if let Some(bandwidth) = bandwidth {
+        timing.per_byte = bandwidth;
+        overridden.push("bandwidth");
+    }
     let mut set = |name: &'static str, value: Option<f64>, apply: &mut dyn FnMut(f64)| {
         if let Some(value) = value {
             apply(value);
             overridden.push(name);
         }
     };
-    set("startup", options.startup, &mut |value| timing.startup = PerClass::uniform(value));
-    set("bandwidth", options.bandwidth, &mut |value| timing.per_byte = PerClass::uniform(value));
     if let Some(injection) = options.injection {
         set("injection", Some(injection.rank), &mut |_| timing.injection = injection);
     }
@@ -65,6 +78,23 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
         timing.name = format!("{} with {} given", timing.name, overridden.join(", "));
     }
     Ok(machine.with_values_of_links())
+}
+
+/// Says what `torus:16*16` is, as it may be meant as `torus:16x16`.
+fn note_on_ring(machine: &Machine) {
+    let (Shape::Clustered(nodes), Shape::Grid(grid)) =
+        (machine.topology.shape(), machine.topology.network())
+    else {
+        return;
+    };
+    if let (&[side], Some(size), Some((kind, _))) =
+        (grid.sides(), nodes.equal_size(), machine.name.split_once(':'))
+    {
+        say(&format!(
+            "note: {} has {side} nodes of {size} ranks; {kind}:{side}x{size} has {side} x {size} nodes",
+            machine.name
+        ));
+    }
 }
 
 /// Says which of the given numbers of ports are more than a rank or a node can use.

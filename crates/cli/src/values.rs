@@ -4,8 +4,8 @@ use std::fmt;
 
 use clap::ValueEnum;
 use indicatif::HumanCount;
-use topocoll::units::{parse_bytes, parse_ports, parse_seconds_per_byte};
-use topocoll::{Injection, Ports, Rank, Setting};
+use topocoll::units::{parse_bytes, parse_ports, parse_seconds, parse_seconds_per_byte};
+use topocoll::{Injection, PerClass, Ports, Rank, Setting, Topology, TopologyError};
 
 /// Ranks of a machine in their order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,6 +22,43 @@ impl fmt::Display for RankList {
             }
         }
         Ok(())
+    }
+}
+
+/// One timing value, or one intra-node and one inter-node.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum PerNode {
+    Same(f64),
+    Each([f64; 2]),
+}
+
+impl PerNode {
+    /// The values of the link classes.
+    pub(crate) fn on(self, topology: &dyn Topology) -> Result<PerClass, TopologyError> {
+        match self {
+            Self::Same(value) => Ok(PerClass::uniform(value)),
+            Self::Each(values) => PerClass::of_nodes(values, topology),
+        }
+    }
+
+    fn read(text: &str, one: impl Fn(&str) -> Result<f64, String>) -> Result<Self, String> {
+        match text.split(',').collect::<Vec<_>>()[..] {
+            [value] => one(value).map(Self::Same),
+            [inside, between] => Ok(Self::Each([one(inside)?, one(between)?])),
+            ref all => {
+                Err(format!("{} values: one, or one intra-node and one inter-node", all.len()))
+            }
+        }
+    }
+}
+
+/// As an option has it: seconds.
+impl fmt::Display for PerNode {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Same(value) => write!(out, "{value}s"),
+            Self::Each([inside, between]) => write!(out, "{inside}s,{between}s"),
+        }
     }
 }
 
@@ -125,6 +162,14 @@ pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
         "0" => Err("0 needs a unit: write 0s for a byte that takes no time".to_owned()),
         text => parse_seconds_per_byte(text).map_err(|e| e.message),
     }
+}
+
+pub(crate) fn bandwidths(text: &str) -> Result<PerNode, String> {
+    PerNode::read(text, bandwidth)
+}
+
+pub(crate) fn startups(text: &str) -> Result<PerNode, String> {
+    PerNode::read(text, |text| parse_seconds(text).map_err(|e| e.message))
 }
 
 pub(crate) fn injection(text: &str) -> Result<Injection, String> {

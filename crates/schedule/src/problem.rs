@@ -38,11 +38,13 @@ impl fmt::Display for Collective {
 impl FromStr for Collective {
     type Err = ScheduleError;
 
+    /// The name, or the name with hyphens: `all-to-all`, `all-gather`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [Self::AllToAll, Self::AllGather]
-            .into_iter()
-            .find(|operation| operation.name() == text)
-            .ok_or_else(|| ScheduleError::Operation(text.to_owned()))
+        match text {
+            "alltoall" | "all-to-all" => Ok(Self::AllToAll),
+            "allgather" | "all-gather" => Ok(Self::AllGather),
+            _ => Err(ScheduleError::Operation(text.to_owned())),
+        }
     }
 }
 

@@ -370,16 +370,13 @@ fn per_class(
 ) -> Result<PerClass, SpecError> {
     let one = |item: &Value| quantity(key, value, item, parse);
     let classes = topology.link_classes();
-    let clustered = matches!(topology.shape(), Shape::Clustered(_));
     match value.get_ref() {
         Value::Array(items) if items.len() == classes.len() => {
             Ok(PerClass::each(&items.iter().map(one).collect::<Result<Vec<_>, _>>()?))
         }
-        // Inside a node, and on all links of the network.
-        Value::Array(items) if clustered && items.len() == 2 => {
-            let (inside, between) = (one(&items[0])?, one(&items[1])?);
-            let values = (0..classes.len()).map(|class| if class == 0 { inside } else { between });
-            Ok(PerClass::each(&values.collect::<Vec<_>>()))
+        Value::Array(items) if items.len() == 2 && topology.nodes() < topology.ranks() => {
+            let values = [one(&items[0])?, one(&items[1])?];
+            PerClass::of_nodes(values, topology).map_err(|error| at(value, error.message))
         }
         Value::Array(items) => Err(at(
             value,

@@ -29,6 +29,25 @@ impl PerClass {
         Self(SmallVec::from_slice(values))
     }
 
+    /// These two values, intra-node and inter-node, on the link classes of a machine; all classes of its
+    /// network have the second.
+    ///
+    /// # Errors
+    /// Nodes of one rank each.
+    pub fn of_nodes(values: [f64; 2], topology: &dyn Topology) -> Result<Self, TopologyError> {
+        if topology.nodes() == topology.ranks() {
+            let form = topology.short_form();
+            return Err(format!(
+                "2 values, intra-node and inter-node, require nodes of several ranks, and each node of {form} \
+                 has one"
+            )
+            .into());
+        }
+        let [inside, between] = values;
+        let classes = 0..topology.link_classes().len();
+        Ok(Self(classes.map(|class| if class == 0 { inside } else { between }).collect()))
+    }
+
     /// The value of `class`.
     #[must_use]
     pub fn of(&self, class: usize) -> f64 {
@@ -177,6 +196,20 @@ mod tests {
     fn values_are_uniform_if_they_are_the_same() {
         assert!(PerClass::uniform(1.0).is_uniform() && PerClass::each(&[2.0, 2.0]).is_uniform());
         assert!(!PerClass::each(&[1.0, 1.0, 2.0]).is_uniform());
+    }
+
+    #[test]
+    fn two_values_are_those_inside_nodes_and_between_them() {
+        for (form, count) in [("cluster:4,4,2", 2), ("torus:4x4*2", 3), ("fat-tree:2,3*8", 3)] {
+            let machine = crate::spec::parse_short_form(form).unwrap();
+            let values = PerClass::of_nodes([1.0, 2.0], &*machine).unwrap();
+            assert_eq!(values.values(), [&[1.0][..], &vec![2.0; count - 1]].concat(), "{form}");
+        }
+        for form in ["full:8", "torus:4x4", "cluster:1,1,1", "fat-tree:2,3"] {
+            let machine = crate::spec::parse_short_form(form).unwrap();
+            let refused = PerClass::of_nodes([1.0, 2.0], &*machine).unwrap_err().message;
+            assert!(refused.contains("require nodes of several ranks"), "{refused}");
+        }
     }
 
     #[test]

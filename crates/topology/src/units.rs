@@ -70,9 +70,16 @@ pub(crate) fn port_count(text: &str) -> Result<u32, UnitError> {
 /// The largest timing value, about eleven days: larger values are taken for typing errors.
 const MAX_SECONDS: f64 = 1e6;
 
-/// Units of durations, in seconds.
-const DURATIONS: [(&str, f64); 5] =
-    [("ps", 1e-12), ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+/// Units of durations, in seconds; micro is also the micro sign and the Greek letter.
+const DURATIONS: [(&str, f64); 7] = [
+    ("ps", 1e-12),
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("\u{b5}s", 1e-6),
+    ("\u{3bc}s", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+];
 
 /// Reads a duration such as `75us`, 0 or more; a bare `0` needs no unit. Seconds.
 ///
@@ -186,6 +193,10 @@ mod tests {
     fn parses_quantities() {
         assert_eq!(parse_seconds("75us"), Ok(75e-6));
         assert_eq!(parse_seconds(" 1.5 ms "), Ok(1.5e-3));
+        for micro in ["75\u{b5}s", "75\u{3bc}s", "75 \u{b5}s"] {
+            assert_eq!(parse_seconds(micro), Ok(75e-6), "{micro}");
+            assert_eq!(parse_seconds_per_byte(micro), Ok(75e-6), "{micro}");
+        }
         assert_eq!(parse_signed_seconds("-113us"), Ok(-113e-6));
         assert_eq!(parse_seconds("0"), Ok(0.0));
         assert_eq!(parse_seconds_per_byte("1e9B/s"), Ok(1e-9));

@@ -34,6 +34,54 @@ fn the_printed_proof_is_of_the_same_exchange() {
     }
 }
 
+/// Two values of an option are those of a machine file with the same list.
+#[test]
+fn values_intra_and_inter_node_are_those_of_a_machine_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("machine.toml");
+    let mut random = fastrand::Rng::with_seed(56);
+    for _ in 0..12 {
+        let (nodes, size) = (random.u32(2..6), random.u32(2..5));
+        let shapes = [
+            format!("cluster:{nodes}*{size}"),
+            format!("torus:{nodes}x2*{size}"),
+            format!("fat-tree:{nodes},2*{size}"),
+        ];
+        let shape = &shapes[random.usize(0..3)];
+        let [startup, per_byte] =
+            [["us", "\u{b5}s", "\u{3bc}s"], ["GB/s", "Gb/s", "GiB/s"]].map(|units| {
+                [0; 2].map(|_| format!("{}{}", random.u32(1..500), random.choice(units).unwrap()))
+            });
+        let entry =
+            |name: &str, value: &str| format!("{name} = {{ value = {value}, source = \"x\" }}\n");
+        let list = |name: &str, values: &[String; 2]| entry(name, &format!("{values:?}"));
+        let text = [
+            "title = \"x\"\n".to_owned(),
+            entry("shape", &format!("{shape:?}")),
+            entry("ports", "1"),
+            "[timing]\n".to_owned(),
+            list("startup", &startup),
+            list("per_byte", &per_byte),
+            entry("per_hop", "\"50ns\""),
+            entry("rearrangement", "\"0\""),
+            entry("barrier", "\"0\""),
+        ];
+        std::fs::write(&file, text.concat()).unwrap();
+        let times = |arguments: &[&str]| {
+            let simulate = ["simulate", "--algorithm", "node-aware", "--json"];
+            let output = topocoll(&[&simulate[..], arguments].concat());
+            let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
+                panic!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr))
+            });
+            ["time_seconds", "startup_seconds", "transmission_seconds"]
+                .map(|name| said[name].clone())
+        };
+        let (startup, per_byte) = (startup.join(","), per_byte.join(","));
+        let given = times(&[shape, "--startup", &startup, "--bandwidth", &per_byte]);
+        assert_eq!(given, times(&[file.to_str().unwrap()]), "{shape} {startup} {per_byte}");
+    }
+}
+
 /// The arguments of a choice for a torus or mesh without some of its nodes and links.
 fn on_broken(random: &mut fastrand::Rng) -> Vec<String> {
     let sides: Vec<u32> = (0..random.usize(1..=3)).map(|_| random.u32(2..=5)).collect();
