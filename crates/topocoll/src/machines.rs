@@ -25,7 +25,8 @@ pub fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// The machine that `text` names: a path to a machine file, a shipped machine, or a short form such
-/// as `torus:16x16`.
+/// as `torus:16x16`. Failed nodes and links may follow the name of a shipped machine, as in
+/// `tpu-v5p-8x8x8/0,0,0+0`.
 ///
 /// # Errors
 /// An unknown or invalid machine.
@@ -41,19 +42,26 @@ pub fn machine_with(text: &str, reading: &Reading) -> Result<Machine, Error> {
     if text.ends_with(".toml") || Path::new(text).exists() {
         return load_with(Path::new(text), reading);
     }
+    let mut parts = text.split('/');
+    let name = parts.next().unwrap_or_default();
+    if let Some((_, contents)) = shipped().find(|(shipped, _)| *shipped == name) {
+        let read = spec::parse_file_in(Path::new(""), name, contents, reading);
+        let machine = in_file(read, &format!("topologies/{name}.toml"), contents)?;
+        if name == text {
+            return Ok(machine);
+        }
+        let mut machine = spec::with_faults(&machine, parts).map_err(|mut error| {
+            error.message = format!("`{text}`: {}", error.message);
+            Error::ShortForm(error)
+        })?;
+        text.clone_into(&mut machine.name);
+        return Ok(machine);
+    }
     if text.contains(':') {
         let read = spec::parse_short_form_with(text, reading);
         return read.map(Machine::of).map_err(Error::ShortForm);
     }
-    match shipped().find(|(name, _)| *name == text) {
-        Some((name, contents)) => {
-            let read = spec::parse_file_in(Path::new(""), name, contents, reading);
-            in_file(read, &format!("topologies/{name}.toml"), contents)
-        }
-        None => {
-            Err(Error::UnknownMachine { name: text.chars().take(80).collect(), meant: meant(text) })
-        }
-    }
+    Err(Error::UnknownMachine { name: text.chars().take(80).collect(), meant: meant(text) })
 }
 
 /// The machines that an unknown name most likely means.
@@ -63,7 +71,9 @@ fn meant(text: &str) -> Vec<String> {
         return of_shape;
     }
     let kinds = || TOPOLOGIES.iter().map(|form| form.kind);
-    let Some(name) = nearest(text, kinds().chain(shipped().map(|(name, _)| name))) else {
+    // Failed parts may follow the name.
+    let given = text.split('/').next().unwrap_or_default();
+    let Some(name) = nearest(given, kinds().chain(shipped().map(|(name, _)| name))) else {
         return Vec::new();
     };
     let form = TOPOLOGIES.iter().find(|form| form.kind == name);

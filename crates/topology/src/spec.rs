@@ -1,16 +1,20 @@
 //! Machines named by short forms such as `torus:16x16`.
 
+mod faults;
+
 use std::sync::Arc;
 
 use crate::graph_file::{self, NOT_JSON};
 use crate::number::number;
 use crate::text::nearest;
-use crate::{Clusters, Failure, Fault, Graph, Lattice, Shape, TOPOLOGIES, Ties, Topology};
+use crate::{Clusters, TOPOLOGIES, Topology};
 
 pub use crate::error::SpecError;
 pub use crate::graph_file::{Attributes, parse_graph};
 pub use crate::machine_file::{parse_file, parse_file_in};
 pub use crate::reading::{Reading, Taper};
+pub(crate) use faults::Faults;
+pub use faults::with_faults;
 
 /// How one kind of topology is written: `kind:rest`.
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +64,18 @@ pub(crate) struct NodesOn {
 }
 
 impl NodesOn {
-    /// Reads a short form.
+    /// Reads a short form; an error names the form that other separators most likely mean.
     pub(crate) fn parse(text: &str, reading: &Reading) -> Result<Self, SpecError> {
+        let read = Self::read(text, reading);
+        let Err(mut error) = read else { return read };
+        let is_read = |form: &String| form != text && Self::read(form, reading).is_ok();
+        if let Some(form) = other_separators(text).into_iter().find(is_read) {
+            error.message += &format!("; did you mean `{form}`?");
+        }
+        Err(error)
+    }
+
+    fn read(text: &str, reading: &Reading) -> Result<Self, SpecError> {
         let forms = || TOPOLOGIES.iter().map(|form| form.example).collect::<Vec<_>>().join(", ");
         let Some((kind, rest)) = text.split_once(':') else {
             return Err(format!("`{text}` is not a short form such as {}", forms()).into());
@@ -114,6 +128,21 @@ impl NodesOn {
     }
 }
 
+/// The forms that a short form may mean whose numbers have other separators, as `torus:16,16`.
+fn other_separators(text: &str) -> Vec<String> {
+    let Some((kind, rest)) = text.split_once(':').filter(|(kind, _)| *kind != "graph") else {
+        return Vec::new();
+    };
+    let (shape, faults) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    const GRID: &[char] = &[',', ';', ' ', 'X', '\u{d7}'];
+    let forms: &[(&[char], &str)] = match kind {
+        "cluster" => &[(&[';', ' '], ",")],
+        _ => &[(GRID, "x"), (&['x', ';', ' ', 'X'], ","), (&['*'], "x")],
+    };
+    let forms = forms.iter().map(|&(others, right)| shape.replace(others, right));
+    forms.map(|shape| format!("{kind}:{shape}{faults}")).collect()
+}
+
 /// Other names of topologies, and the kind of each.
 const SYNONYMS: [(&str, &str); 5] = [
     ("ring", "torus"),
@@ -131,10 +160,16 @@ fn meant(kind: &str, rest: &str) -> Option<String> {
     Some(format!("{kind}:{rest}"))
 }
 
-/// The short forms that a text without a kind most likely means, such as `torus:8x8` and `mesh:8x8`
-/// for `8x8`; none if the text is no such shape.
+/// The short forms that a text without a colon most likely means, such as `torus:8x8` and `mesh:8x8`
+/// for `8x8`, and `torus:8x8` for `torus8x8`; none if the text is no such shape.
 #[must_use]
 pub fn short_forms_of(shape: &str) -> Vec<String> {
+    let (word, numbers) = shape.split_at(shape.find(|c: char| c.is_ascii_digit()).unwrap_or(0));
+    if !word.is_empty() {
+        let word = word.trim_end_matches([' ', '-', '=', '_', '(']);
+        let form = meant(word, numbers.trim_end_matches(')'));
+        return form.into_iter().filter(|form| parse_short_form(form).is_ok()).collect();
+    }
     let kinds: &[&str] = match shape {
         _ if shape.contains('~') => &["grid"],
         _ if shape.contains('x') => &["torus", "mesh"],
@@ -143,83 +178,6 @@ pub fn short_forms_of(shape: &str) -> Vec<String> {
     };
     let forms = kinds.iter().map(|kind| format!("{kind}:{shape}"));
     forms.filter(|form| parse_short_form(form).is_ok()).collect()
-}
-
-/// The faults of a machine, as listed so far.
-pub(crate) struct Faults<'a> {
-    topology: &'a dyn Topology,
-    listed: Vec<Failure>,
-}
-
-impl<'a> Faults<'a> {
-    pub(crate) fn on(topology: &'a dyn Topology) -> Self {
-        Self { topology, listed: Vec::new() }
-    }
-
-    fn lattice(&self) -> Option<&'a Lattice> {
-        let Shape::Graph(graph) = self.topology.shape() else { return None };
-        graph.lattice()
-    }
-
-    /// Adds the failure of a name. `nodes` is given where only nodes, or only links, are allowed.
-    pub(crate) fn add(&mut self, name: &str, nodes: Option<bool>) -> Result<(), String> {
-        let grid = match (self.topology.shape(), self.lattice()) {
-            (Shape::Grid(grid), _) => (grid.radix(), grid.wrap()),
-            (_, Some(lattice)) => (lattice.radix(), lattice.wrap()),
-            _ => {
-                return Err(format!(
-                    "`{name}`: {} cannot have failed nodes or links: only tori, meshes and grids \
-                     can",
-                    self.topology.short_form()
-                ));
-            }
-        };
-        let failure = Failure::parse(name, grid.0, grid.1)?;
-        let word = failure.word();
-        match nodes {
-            Some(true) if !failure.is_node() => {
-                return Err(format!("`{name}` is {word}, not a node"));
-            }
-            Some(false) if failure.is_node() => {
-                return Err(format!(
-                    "`{name}` is a node, not a link: a link is named as `{name}+0`"
-                ));
-            }
-            _ => {}
-        }
-        let before = self.lattice().map_or(&[][..], Lattice::failures);
-        for other in before.iter().chain(&self.listed) {
-            let other_name = other.name();
-            let rule = match (failure.is_within(other), other.is_within(&failure)) {
-                (true, true) if failure.is_node() => "is missing already".to_owned(),
-                (true, true) => format!("has failed already: {word} fails in both directions"),
-                (true, false) => format!("has failed already: `{other_name}` contains it"),
-                (false, true) => format!("contains `{other_name}`, which has failed already"),
-                (false, false) => continue,
-            };
-            return Err(format!("`{name}` {rule}"));
-        }
-        self.listed.push(failure);
-        Ok(())
-    }
-
-    /// The machine with these faults.
-    pub(crate) fn taken_out(
-        &self,
-        topology: Arc<dyn Topology>,
-    ) -> Result<Arc<dyn Topology>, String> {
-        let faults: Vec<Fault> = self.listed.iter().flat_map(Failure::faults).copied().collect();
-        let graph = match (topology.shape(), self.lattice()) {
-            _ if faults.is_empty() => return Ok(topology),
-            (_, Some(lattice)) => lattice.without(&faults),
-            (Shape::Grid(grid), _) if grid.ties() != Ties::Up => {
-                return Err("ties requires a grid without failed nodes or links".to_owned());
-            }
-            (Shape::Grid(grid), _) => Graph::of_grid(grid, &faults),
-            _ => unreachable!("bug: faults of {topology:?}"),
-        };
-        Ok(Arc::new(graph?))
-    }
 }
 
 #[cfg(test)]
@@ -241,6 +199,8 @@ mod tests {
             "hyperx:4x4*8",
             "fat-tree:4,3",
             "fat-tree:16,2,2*8",
+            "fat-tree:leaves=2,nodes=16,uplinks=8*128",
+            "fat-tree:leaves=2,nodes=16,uplinks=8,spines=2",
             "fat-tree:4,2,3/2",
             "dragonfly:2,4,2",
             "dragonfly:2,4,2,5*8",
@@ -265,6 +225,7 @@ mod tests {
             ("fat-tree:4,2,1.50", "fat-tree:4,2,3/2"),
             ("fat-tree:4,2,1", "fat-tree:4,2"),
             ("fat-tree:4,2,6/3", "fat-tree:4,2,2"),
+            ("fat-tree:spines=1,uplinks=8,leaves=2,nodes=4", "fat-tree:leaves=2,nodes=4,uplinks=8"),
             ("dragonfly:2,4,2,9", "dragonfly:2,4,2"),
             ("cluster:20x48", "cluster:20*48"),
             ("cluster:20x48,1x47", "cluster:20*48,47"),
@@ -295,6 +256,43 @@ mod tests {
         }
     }
 
+    /// A grid whose sides have a wrong separator is read or refused with the right form.
+    #[test]
+    fn other_separators_name_the_right_form() {
+        let mut random = fastrand::Rng::with_seed(56);
+        for _ in 0..300 {
+            let sides: Vec<_> =
+                (0..random.usize(2..4)).map(|_| random.u32(1..9).to_string()).collect();
+            let kind = ["torus", "mesh", "grid", "hyperx", "twisted-torus"][random.usize(0..5)];
+            let faults = if kind == "torus" && random.bool() { "/0" } else { "" };
+            let faults =
+                faults.to_owned() + &",0".repeat(sides.len() * faults.len() / 2 - faults.len() / 2);
+            let ranks = ["", "*2"][random.usize(0..2)];
+            let written = |between: &str| format!("{kind}:{}{faults}{ranks}", sides.join(between));
+            let right = written("x");
+            for wrong in [",", ";", " ", "X", "\u{d7}", ", "] {
+                let refused = parse_short_form(&written(wrong)).expect_err(&right).message;
+                let said = format!("; did you mean `{right}`?");
+                let is_right = parse_short_form(&right).is_ok() && wrong != ", ";
+                assert_eq!(refused.ends_with(&said), is_right, "{refused}");
+            }
+        }
+        for (text, meant) in [
+            ("torus:16*16*16", "torus:16x16x16"),
+            ("fat-tree:4x3", "fat-tree:4,3"),
+            ("fat-tree:4x3/2", ""),
+            ("dragonfly:2x4x2", "dragonfly:2,4,2"),
+            ("cluster:4;4;2", "cluster:4,4,2"),
+            ("torus:16,16*2", "torus:16x16*2"),
+            ("torus:0,4", ""),
+            ("cluster:20x48x2", ""),
+        ] {
+            let refused = parse_short_form(text).unwrap_err().message;
+            let said = refused.split_once("did you mean `").map_or("", |(_, said)| said);
+            assert_eq!(said.trim_end_matches("`?"), meant, "{refused}");
+        }
+    }
+
     #[test]
     fn a_shape_names_the_machines_that_have_it() {
         for (shape, forms) in [
@@ -305,6 +303,15 @@ mod tests {
             ("4,4,2", vec!["cluster:4,4,2"]),
             ("8x0", vec![]),
             ("-8", vec![]),
+            ("torus16x16", vec!["torus:16x16"]),
+            ("Torus 8x8/0,0", vec!["torus:8x8/0,0"]),
+            ("mesh-8x8", vec!["mesh:8x8"]),
+            ("full64", vec!["full:64"]),
+            ("hypercube(6)", vec!["hypercube:6"]),
+            ("fattree4,3", vec!["fat-tree:4,3"]),
+            ("ring8", vec!["torus:8"]),
+            ("torus16x0", vec![]),
+            ("paragon-16x61", vec![]),
             ("box", vec![]),
             ("65536x65536", vec![]),
         ] {

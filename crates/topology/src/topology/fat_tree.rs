@@ -70,9 +70,12 @@ impl Graph {
         up[0] = 1;
         let tree = FatTree { down, up, cables, first };
         let form = format!("fat-tree:{arity},{levels}{taper}");
-        let classes = vec!["node".to_owned(), "inter-switch".to_owned()];
-        tree.graph(form, classes, |level| if level == 0 { to_node } else { to_switch })
+        tree.graph(form, classes(), |level| if level == 0 { to_node } else { to_switch })
     }
+}
+
+fn classes() -> Vec<String> {
+    vec!["node".to_owned(), "inter-switch".to_owned()]
 }
 
 impl FatTree {
@@ -210,16 +213,56 @@ impl Routes for FatTree {
     }
 }
 
-/// Reads the arity, the number of levels, and the taper, such as `2`, `1.5` or `3/2`.
+/// Reads the arity, the number of levels, and the taper, such as `2`, `1.5` or `3/2`; or the numbers of a
+/// tree of two levels by name.
 pub(crate) fn fat_tree(rest: &str) -> Result<Arc<dyn Topology>, String> {
     let parts: Vec<_> = rest.split(',').collect();
+    if rest.contains('=') {
+        return two_levels(&parts);
+    }
     let (arity, levels, taper) = match parts[..] {
         [arity, levels] => (arity, levels, (1, 1)),
         [arity, levels, given] => (arity, levels, fraction(given)?),
-        _ => return Err("a fat tree has an arity, levels, and perhaps a taper".to_owned()),
+        _ => {
+            return Err(format!(
+                "a fat tree has an arity, levels, and perhaps a taper, or {BY_NAME}"
+            ));
+        }
     };
     let (arity, levels) = (number("arity", arity)?, number("number of levels", levels)?);
     Ok(Arc::new(Graph::fat_tree(arity, levels, taper)?))
+}
+
+const BY_NAME: &str = "leaves=L,nodes=N,uplinks=U and perhaps spines=S";
+
+/// Reads the numbers of a tree of two levels, in any order: leaf switches, the nodes on each, and its links
+/// upwards, equally many to each spine switch. All links have the same capacity.
+fn two_levels(parts: &[&str]) -> Result<Arc<dyn Topology>, String> {
+    const NAMES: [&str; 4] = ["leaves", "nodes", "uplinks", "spines"];
+    let mut given = [None; 4];
+    for part in parts {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let place = NAMES.iter().position(|known| *known == name);
+        let place = place.ok_or_else(|| format!("`{part}` is not one of {BY_NAME}"))?;
+        if given[place].replace(number(name, value)?).is_some() {
+            return Err(format!("{name} is given twice"));
+        }
+    }
+    let need = |place: usize| {
+        given[place].ok_or_else(|| format!("{} is missing: {BY_NAME}", NAMES[place]))
+    };
+    let (leaves, nodes, uplinks) = (need(0)?, need(1)?, need(2)?);
+    let spines = given[3].unwrap_or(1);
+    if !uplinks.is_multiple_of(spines) {
+        let rule = "a leaf has equally many links to each spine";
+        return Err(format!("uplinks={uplinks} is not a multiple of spines={spines}: {rule}"));
+    }
+    let (down, up, cables) = (vec![nodes, leaves], vec![1, spines], vec![1, uplinks / spines]);
+    let spines = if spines == 1 { String::new() } else { format!(",spines={spines}") };
+    let form = format!("fat-tree:leaves={leaves},nodes={nodes},uplinks={uplinks}{spines}");
+    let kind = |level| LinkKind::of_class(if level == 0 { NODE } else { INTER_SWITCH });
+    let tree = FatTree { down, up, cables, first: Vec::new() };
+    Ok(Arc::new(tree.graph(form, classes(), kind)?))
 }
 
 #[cfg(test)]
@@ -314,9 +357,78 @@ mod tests {
         );
     }
 
+    /// Each leaf has its nodes and its links to the spines, and routes are balanced over these.
+    #[test]
+    fn trees_of_two_levels_have_the_named_numbers() {
+        let mut random = fastrand::Rng::with_seed(55);
+        for _ in 0..100 {
+            let [leaves, nodes, spines, each] = [5, 9, 4, 4].map(|most| random.u32(1..most));
+            let uplinks = spines * each;
+            let spelt = if spines > 1 { format!(",spines={spines}") } else { String::new() };
+            let rest = format!("leaves={leaves},nodes={nodes},uplinks={uplinks}{spelt}");
+            let tree = fat_tree(&rest).unwrap();
+            assert_eq!(tree.short_form(), format!("fat-tree:{rest}"));
+            assert_eq!(tree.ranks(), leaves * nodes);
+            let mut ups = std::collections::BTreeMap::new();
+            for link in (0..tree.links()).map(|link| tree.link(LinkId(link)).unwrap()) {
+                let (leaf, spine) = (tree.ranks(), tree.ranks() + leaves);
+                if link.from < leaf {
+                    // Nodes are numbered leaf by leaf.
+                    assert_eq!((link.to, link.class), (leaf + link.from / nodes, NODE));
+                } else if link.to >= spine {
+                    assert_eq!(link.class, INTER_SWITCH);
+                    *ups.entry((link.from, link.to)).or_insert(0) += 1;
+                }
+            }
+            assert_eq!(ups.len() as u32, leaves * spines, "{rest}");
+            assert!(ups.values().all(|&count| count == each), "{rest}");
+            let (mut route, mut load) = (Route::default(), vec![0; tree.links() as usize]);
+            for (from, to) in (0..tree.ranks()).flat_map(|a| (0..tree.ranks()).map(move |b| (a, b)))
+            {
+                tree.route(Rank(from), Rank(to), &mut route);
+                assert_eq!(tree.follow(Rank(from), &route), Ok(to));
+                let hops = if from == to {
+                    0
+                } else if from / nodes == to / nodes {
+                    2
+                } else {
+                    4
+                };
+                assert_eq!(route.hops(), hops, "{rest}: {from} to {to}");
+                tree.for_each_link(Rank(from), &route, &mut |link| load[link.0 as usize] += 1);
+            }
+            // All nodes send to all: where the uplinks divide the nodes of a leaf, they share alike.
+            if nodes % uplinks == 0 {
+                let pairs = nodes * nodes * (leaves - 1);
+                for link in (0..tree.links()).map(LinkId) {
+                    let ends = tree.link(link).unwrap();
+                    if ends.to >= tree.ranks() + leaves {
+                        assert_eq!(load[link.0 as usize], pairs / uplinks, "{rest}");
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn impossible_numbers_are_refused_with_the_rule() {
         let refused = |rest: &str| fat_tree(rest).unwrap_err();
+        for (rest, rule) in [
+            ("leaves=2,nodes=16", "uplinks is missing: "),
+            ("leaves=2,nodes=16,uplinks=8,spines=3", "uplinks=8 is not a multiple of spines=3: "),
+            ("leaves=2,nodes=16,uplinks=0", "uplinks is `0`, not a whole number from 1"),
+            ("leaves=2,nodes=16,leaves=2,uplinks=8", "leaves is given twice"),
+            ("leafs=2,nodes=16,uplinks=8", "`leafs=2` is not one of leaves=L,"),
+            ("leaves=2,nodes=16,8", "`8` is not one of leaves=L,"),
+            (
+                "leaves=2048,nodes=1024,uplinks=1",
+                "a fat tree cannot have 2097152 nodes: the limit is",
+            ),
+            ("leaves=1,nodes=1,uplinks=99999999", "a fat tree cannot have"),
+            ("4294967295", "a fat tree has an arity, levels, and perhaps a taper, or leaves=L,"),
+        ] {
+            assert!(refused(rest).starts_with(rule), "{}", refused(rest));
+        }
         assert_eq!(refused("2,21"), "a fat tree cannot have 2097152 nodes: the limit is 1048576");
         assert_eq!(refused("9,99"), "a fat tree cannot have 9^99 nodes: the limit is 1048576");
         assert_eq!(refused("4,2,2/3"), "a fat tree cannot have taper 2/3: it is at least 1");
