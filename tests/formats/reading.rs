@@ -11,7 +11,7 @@ use topocoll::exec::{Plan, PlanError};
 use topocoll::formats::{self, FORMATS, ReadError, Reader, Source, Target, Writer, jsonl};
 use topocoll::{
     AnalysisError, Block, Collective, Machine, Message, Origin, Parameters, Part, Problem, Rank,
-    Recorder, Route, Schedule, Shape, count, machine, verify,
+    Recorder, Route, Schedule, Shape, Violation, count, machine, verify,
 };
 
 fn write(name: &str, schedule: &Schedule, machine: &Machine) -> Result<String, AnalysisError> {
@@ -652,6 +652,49 @@ fn the_number_of_steps_is_bounded_by_the_messages() {
             let (at, message) = refused(name, &text(most + 1), &two);
             assert_eq!(at as u32, before + 2, "{name}: {message}");
             assert!(message.contains(&format!("at most {most} here")), "{name}: {message}");
+        }
+    }
+}
+
+/// A block that its sender does not have, or that arrives twice, is told by message and block, never by slot.
+#[test]
+fn violations_of_listed_messages_name_the_message_and_the_block() {
+    let mut random = fastrand::Rng::with_seed(56);
+    for (name, algorithm) in
+        [("full:7", "bruck"), ("torus:4x4", "suh-shin"), ("mesh:3x3", "direct")]
+    {
+        let (schedule, machine) = planned(name, algorithm);
+        let text = write("jsonl", &schedule, &machine).unwrap();
+        let (header, lines) = text.split_once('\n').unwrap();
+        let lines: Vec<&str> = lines.lines().collect();
+        let messages: Vec<jsonl::MessageLine> =
+            lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for _ in 0..12 {
+            let number = random.usize(0..lines.len());
+            let ours = &messages[number];
+            let held = |block: [u64; 2], step: u32| {
+                let brings = |m: &&jsonl::MessageLine| m.to == ours.from && m.step < step;
+                let arrived = messages.iter().filter(brings).flat_map(|m| &m.blocks);
+                block[0] == u64::from(ours.from) || arrived.into_iter().any(|b| b[..2] == block)
+            };
+            let block =
+                std::iter::repeat_with(|| [0; 2].map(|_| random.u64(..u64::from(machine.ranks()))))
+                    .find(|&block| block[0] != block[1] && !held(block, ours.step));
+            let [from, to] = block.unwrap();
+            let more = format!("\"blocks\":[[{from},{to},0,1024],");
+            let mut lines = lines.clone();
+            let changed = lines[number].replace("\"blocks\":[", &more);
+            lines[number] = &changed;
+            let read =
+                read("jsonl", &format!("{header}\n{}\n", lines.join("\n")), &machine).unwrap();
+            let found = verify(&read, &machine, None, MEMORY).unwrap().violation;
+            let expected = Violation::NotHeld {
+                message: number as u32,
+                step: ours.step,
+                rank: Rank(ours.from),
+                block: Block { from: Rank(from as u32), to: Rank(to as u32) },
+            };
+            assert_eq!(found, Some(expected), "{name} {algorithm}");
         }
     }
 }

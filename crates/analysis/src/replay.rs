@@ -394,7 +394,7 @@ pub(crate) fn run(
     Ok((outcome, resent))
 }
 
-/// Adds to a wrong slot the step and rank that last wrote it.
+/// Adds to a wrong slot the step and rank that last wrote it, and to a listed message its number.
 fn explain(schedule: &Schedule, mut violation: Violation) -> Violation {
     if let Violation::Undelivered { rank, slot, ref mut written, .. } = violation {
         let mut does = Step::default();
@@ -413,5 +413,5 @@ fn explain(schedule: &Schedule, mut violation: Violation) -> Violation {
             }
         }
     }
-    violation
+    violation.in_list(schedule.rule())
 }

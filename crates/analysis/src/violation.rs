@@ -1,4 +1,4 @@
-use topocoll_schedule::{Block, Slot};
+use topocoll_schedule::{Block, Rule, Slot};
 use topocoll_topology::Rank;
 
 /// The first violation of a schedule, in order of step, rank and slot: a counterexample.
@@ -81,6 +81,51 @@ pub enum Violation {
         /// The slot.
         slot: Slot,
     },
+    /// A listed message with a block that its sender does not hold.
+    #[error(
+        "message {message} (line {} in JSON lines): rank {rank} sends block {block} in step {step}, and does not hold it",
+        u64::from(*message) + 2
+    )]
+    NotHeld {
+        /// The number of the message, from 0.
+        message: u32,
+        /// The step.
+        step: u32,
+        /// The sender.
+        rank: Rank,
+        /// The block.
+        block: Block,
+    },
+    /// A listed message with a block that its receiver has got in the same step.
+    #[error(
+        "message {message} (line {} in JSON lines): block {block} arrives twice at rank {rank} in step {step}",
+        u64::from(*message) + 2
+    )]
+    ArrivesTwice {
+        /// The number of the message, from 0.
+        message: u32,
+        /// The step.
+        step: u32,
+        /// The receiver.
+        rank: Rank,
+        /// The block.
+        block: Block,
+    },
+    /// The last listed message with a block whose bytes do not all arrive.
+    #[error(
+        "delivery fails: message {message} (line {} in JSON lines): after step {step} rank {rank} still has only some bytes of block {block}",
+        u64::from(*message) + 2
+    )]
+    NotWhole {
+        /// The number of the message, from 0.
+        message: u32,
+        /// The step.
+        step: u32,
+        /// The receiver.
+        rank: Rank,
+        /// The block.
+        block: Block,
+    },
     /// A route that does not lead to the receiver.
     #[error("step {step}: the route from rank {from} does not lead to rank {to}")]
     Misrouted {
@@ -145,4 +190,27 @@ pub enum Violation {
         /// The representative of its class.
         representative: Rank,
     },
+}
+
+impl Violation {
+    /// The same by block and message where the rule lists messages, whose slots have no names in their list.
+    pub(crate) fn in_list(self, rule: &dyn Rule) -> Self {
+        match self {
+            Self::Empty { step, rank, slot } => match rule.listed(step, rank, slot, true) {
+                Some((message, block)) => Self::NotHeld { message, step, rank, block },
+                None => self,
+            },
+            Self::WrittenTwice { step, rank, slot } => match rule.listed(step, rank, slot, false) {
+                Some((message, block)) => Self::ArrivesTwice { message, step, rank, block },
+                None => self,
+            },
+            Self::Undelivered { rank, slot, found: None, written: Some((step, _)), .. } => {
+                match rule.listed(step, rank, slot, false) {
+                    Some((message, block)) => Self::NotWhole { message, step, rank, block },
+                    None => self,
+                }
+            }
+            other => other,
+        }
+    }
 }

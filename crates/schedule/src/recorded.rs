@@ -64,6 +64,8 @@ pub struct Recorded {
 struct RecordedEnd {
     at: (u32, Rank),
     peer: Rank,
+    /// The number of the message.
+    message: u32,
     route: u32,
     /// The pieces of its slots.
     first: usize,
@@ -226,7 +228,8 @@ impl Recorder {
         recorded.steps = recorded.steps.max(at.0 + 1);
         let count = (recorded.pieces.len() - first) as u32;
         let ends = if sends { &mut recorded.sends } else { &mut recorded.receives };
-        ends.push(RecordedEnd { at, peer, route, first, count });
+        let message = ends.len() as u32;
+        ends.push(RecordedEnd { at, peer, message, route, first, count });
     }
 
     fn slot_of(&mut self, rank: Rank, block: Block) -> Slot {
@@ -262,6 +265,14 @@ impl Recorded {
         }
         set
     }
+
+    /// The block that a slot is for.
+    fn block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        match slot.checked_sub(Slot::from(self.problem.blocks_at_start())) {
+            None => self.initial_block(rank, slot),
+            Some(i) => self.passing[rank.index()].get(i as usize).copied(),
+        }
+    }
 }
 
 impl Rule for Recorded {
@@ -295,11 +306,7 @@ impl Rule for Recorded {
     }
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        let block = match slot.checked_sub(Slot::from(self.problem.blocks_at_start())) {
-            None => self.initial_block(rank, slot),
-            Some(i) => self.passing[rank.index()].get(i as usize).copied(),
-        };
-        block.filter(|block| *block == self.problem.wanted(block.from, rank))
+        self.block(rank, slot).filter(|block| *block == self.problem.wanted(block.from, rank))
     }
 
     fn classes(&self) -> RankClasses {
@@ -312,6 +319,12 @@ impl Rule for Recorded {
 
     fn names_blocks(&self) -> bool {
         self.named
+    }
+
+    fn listed(&self, step: u32, rank: Rank, slot: Slot, sends: bool) -> Option<(u32, Block)> {
+        let ends = at(if sends { &self.sends } else { &self.receives }, (step, rank));
+        let moves = |end: &&RecordedEnd| self.slots_of(end).slots().any(|(moved, _)| moved == slot);
+        Some((ends.iter().rfind(moves)?.message, self.block(rank, slot)?))
     }
 }
 

@@ -109,6 +109,12 @@ pub trait Rule: Send + Sync {
     fn names_blocks(&self) -> bool {
         true
     }
+
+    /// In a list of messages, the number from 0 of the last one that `rank` sends, or receives, in `step` with
+    /// the block of `slot`, and that block.
+    fn listed(&self, _step: u32, _rank: Rank, _slot: Slot, _sends: bool) -> Option<(u32, Block)> {
+        None
+    }
 }
 
 /// A value of an algorithm's parameter.

@@ -139,9 +139,15 @@ impl<'a> Messages<'a> {
 }
 
 pub(super) fn parsed<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, String> {
-    // The error of the JSON parser without its line number.
+    if text.trim().is_empty() {
+        return Err(format!("an empty line, expected a {what}"));
+    }
+    // The error of the JSON parser without its line number and the names of its types.
     serde_json::from_str(text).map_err(|e| {
-        format!("not a {what}: {}", e.to_string().replace(" at line 1 column", ", column"))
+        let told = e.to_string().replace(" at line 1 column", ", column");
+        let told = told.replace("expected u32", "expected a whole number below 2^32");
+        let told = told.replace("expected u64", "expected a whole number below 2^64");
+        format!("not a {what}: {}", told.replace("a sequence", "a list"))
     })
 }
 
@@ -171,35 +177,43 @@ impl MessageLine {
         if self.blocks.is_empty() {
             return Err("a message without blocks".to_owned());
         }
-        let mut blocks = Vec::with_capacity(self.blocks.len());
-        for listed in &self.blocks {
-            let (block, first, end) = match (problem.operation, listed.as_slice()) {
-                (Collective::AllToAll, &[source, destination, first, end]) => {
-                    let block = Block {
-                        from: rank("a source", source, ranks)?,
-                        to: rank("a destination", destination, ranks)?,
-                    };
-                    (block, first, end)
-                }
-                (Collective::AllGather, &[source, first, end]) => {
-                    (Block::of(rank("a source", source, ranks)?), first, end)
-                }
-                (operation, listed) => {
-                    return Err(format!(
-                        "a block of {} numbers is not valid for {operation}",
-                        listed.len()
-                    ));
-                }
-            };
-            if first >= end || end > problem.block_bytes {
-                return Err(format!(
-                    "bytes {first}..{end} of a block of {} bytes",
-                    problem.block_bytes
-                ));
-            }
-            let whole = first == 0 && end == problem.block_bytes;
-            blocks.push((block, if whole { Part::Whole } else { Part::Bytes { first, end } }));
-        }
+        let blocks = self.blocks.iter().enumerate().map(|(number, listed)| {
+            block(listed, problem).map_err(|rule| {
+                let numbers = serde_json::to_string(listed);
+                let shown = shown(numbers.expect("bug: numbers cannot be written"));
+                format!("blocks[{number}] {shown}: {rule}")
+            })
+        });
+        let blocks = blocks.collect::<Result<_, _>>()?;
         Ok(Message { step: self.step, from, to, route, blocks })
     }
+}
+
+/// A block, or a part of one.
+fn block(listed: &[u64], problem: Problem) -> Result<(Block, Part), String> {
+    let Problem { operation, ranks, block_bytes, .. } = problem;
+    let (block, first, end) = match (operation, listed) {
+        (Collective::AllToAll, &[source, destination, first, end]) => {
+            let (from, to) =
+                (rank("source", source, ranks)?, rank("destination", destination, ranks)?);
+            (Block { from, to }, first, end)
+        }
+        (Collective::AllGather, &[source, first, end]) => {
+            (Block::of(rank("source", source, ranks)?), first, end)
+        }
+        (Collective::AllToAll, _) => {
+            return Err("alltoall requires [source, destination, first byte, end byte]".to_owned());
+        }
+        (Collective::AllGather, _) => {
+            return Err("allgather requires [source, first byte, end byte]".to_owned());
+        }
+    };
+    if first >= end {
+        return Err(format!("first byte {first} is not below end byte {end}"));
+    }
+    if end > block_bytes {
+        return Err(format!("end byte {end} is above block_bytes of the header, {block_bytes}"));
+    }
+    let whole = first == 0 && end == block_bytes;
+    Ok((block, if whole { Part::Whole } else { Part::Bytes { first, end } }))
 }

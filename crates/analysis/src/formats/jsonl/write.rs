@@ -9,7 +9,7 @@ use crate::error::failed;
 use crate::formats::{Listing, Source, check};
 use crate::origin::Origin;
 use crate::replay::Replay;
-use crate::{AnalysisError, REPLAY_UP_TO, check_named};
+use crate::{AnalysisError, REPLAY_UP_TO, Violation, check_named};
 
 /// The most steps back to trace the blocks of one rank: a minute or two.
 const TRACE_LIMIT: u128 = 1_000_000_000;
@@ -75,7 +75,9 @@ fn replay(
             }
         }
         number += u32::from(any);
-        replay.transfer(step, machine).map_err(AnalysisError::Broken)?;
+        let broken =
+            |violation: Violation| AnalysisError::Broken(violation.in_list(schedule.rule()));
+        replay.transfer(step, machine).map_err(broken)?;
     }
     Ok(())
 }
