@@ -645,3 +645,22 @@ fn the_next_run_removes_unfinished_files_of_a_killed_run_only() {
         living.wait().unwrap();
     }
 }
+
+/// The file in the book is the one that the program verifies, line for line.
+#[test]
+fn the_schedule_in_the_book_is_proved_and_ranked() {
+    let chapter = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/formats.md");
+    let chapter = std::fs::read_to_string(chapter).unwrap();
+    let (_, text) = chapter.split_once("```json\n").unwrap();
+    let (text, _) = text.split_once("```").unwrap();
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("mine.jsonl"), text).unwrap();
+    let told = |command| {
+        let output = topocoll(folder.path(), &[command, "mesh:3", "--schedule", "mine.jsonl"]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(told("verify").starts_with("Proved: mine delivers every block.\n"));
+    let ranked = told("select");
+    assert!(ranked.contains("\n mine.jsonl "), "{ranked}");
+}
