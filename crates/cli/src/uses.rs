@@ -2,7 +2,7 @@
 //! which help shows.
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 
 use crate::values::{ALL_TO_ALL, Model};
 
@@ -41,6 +41,8 @@ const ROWS: &[Row] = &[
     Row { commands: &["simulate"], options: &["--demand"],
         only: "one schedule on its own nodes under the steps model",
         uses: |of| of.is(Model::Steps) && of.is_schedule() && !of.has("--placement") && of.count("schedule") < 2 },
+    Row { commands: &["simulate"], options: &["--ranks"],
+        only: "one schedule, not traffic or --placement", uses: |of| of.is_schedule() && !of.has("--placement") },
     Row { commands: &["simulate"], options: &["--conflicts"],
         only: "the steps model and blocks of one size",
         uses: |of| of.is(Model::Steps) && !of.has("--demand") },
@@ -93,6 +95,26 @@ const ROWS: &[Row] = &[
         only: "other commands: rules for blocks of every size are of the steps model", uses: |_| false },
     Row { commands: &["tune"], options: &["--algorithm"],
         only: "other commands: rules choose among the library's own algorithms", uses: |_| false },
+    Row { commands: &["select"], options: &["--algorithm"],
+        only: "commands on one schedule and sweep: select ranks all algorithms", uses: |_| false },
+    Row { commands: &["bounds"], options: &["--algorithm", "--schedule", "--model"],
+        only: "other commands: bounds hold for every schedule, by the steps model", uses: |_| false },
+    Row { commands: &["bounds"], options: &["--repair"],
+        only: "all ranks and blocks of one size", uses: |of| !of.has("--ranks") && !of.has("--demand") },
+    Row { commands: &["bounds"], options: &["--steps"],
+        only: "blocks of one size", uses: |of| !of.has("--demand") },
+    Row { commands: &["verify", "run", "schedule"], options: &["--model"],
+        only: "predictions, as of simulate: verify proves, run measures, schedule writes", uses: |_| false },
+    Row { commands: &["verify", "schedule"], options: &["--demand"],
+        only: "predictions and run: schedules are proved and written for blocks of one size", uses: |_| false },
+    Row { commands: &["schedule", "report"], options: &["--ranks"],
+        only: "other commands: the file has all ranks of the machine", uses: |_| false },
+    Row { commands: &["sweep"], options: &["--demand"],
+        only: "other commands: a sweep varies the size of equal blocks", uses: |_| false },
+    Row { commands: &["sweep"], options: &["--ranks"],
+        only: "other commands: select ranks the schedules of a subset at one block size", uses: |_| false },
+    Row { commands: &["report"], options: &["--demand"],
+        only: "other commands: a page has blocks of one size and a sweep over them", uses: |_| false },
     Row { commands: &["tune"], options: &["--launch", "--program"],
         only: "--measured", uses: |of| of.has("--measured") },
     Row { commands: &["calibrate"], options: &["--launch", "--program"],
@@ -208,10 +230,20 @@ fn rows(command: &str) -> impl Iterator<Item = &'static Row> {
     ROWS.iter().filter(move |row| row.commands.contains(&command))
 }
 
-/// The help of each option of a command, with the requests that use it.
+/// The help of each option of a command, with the requests that use it. Options of other commands in the table
+/// are read and hidden, so that [`check`] refuses them with the reason.
 pub(crate) fn explained(command: Command) -> Command {
     command.mut_subcommands(|command| {
         let name = command.get_name().to_owned();
+        let options =
+            rows(&name).flat_map(|row| row.options).filter(|option| !option.contains(' '));
+        let hidden: Vec<_> = options
+            .map(|option| &option[2..])
+            .filter(|long| !command.get_arguments().any(|arg| arg.get_long() == Some(long)))
+            .filter(|&long| long != "machine")
+            .map(|long| Arg::new(long).long(long).hide(true))
+            .collect();
+        let command = command.args(hidden);
         command.mut_args(|arg| {
             let (Some(long), Some(help)) = (arg.get_long(), arg.get_help()) else { return arg };
             let mut help = help.to_string();

@@ -86,6 +86,14 @@ pub(crate) struct Machines {
 pub(crate) struct Bounds {
     #[command(flatten)]
     pub(crate) common: Common,
+    /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
+    #[arg(long, value_name = "RANKS", value_parser = rank_list)]
+    pub(crate) ranks: Option<RankList>,
+    /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
+    /// or neighbours:SEED with mean --block, or a file with one line for each rank:
+    /// its sizes in bytes, separated by commas
+    #[arg(long, value_name = "LAW:SEED|FILE")]
+    pub(crate) demand: Option<String>,
     /// Also the least volume of schedules of at most this number of steps
     #[arg(long, value_name = "T")]
     pub(crate) steps: Option<u64>,
@@ -154,6 +162,9 @@ pub(crate) struct Simulate {
     /// its sizes in bytes, separated by commas
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
+    /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
+    #[arg(long, value_name = "RANKS", value_parser = rank_list)]
+    pub(crate) ranks: Option<RankList>,
     /// How messages share the network
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
@@ -313,22 +324,9 @@ pub(crate) struct Tune {
     /// Add a schedule from a file to those that the library is compared with; may be repeated
     #[arg(long, value_name = "FILE|DIR", conflicts_with = "measured")]
     pub(crate) schedule: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) elsewhere: Elsewhere,
     /// Write the file here, not to standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-}
-
-/// Options of other commands, which [`check`](crate::uses::check) refuses with a reason.
-#[derive(ClapArgs, Debug)]
-pub(crate) struct Elsewhere {
-    #[arg(long, hide = true)]
-    demand: Option<String>,
-    #[arg(long, hide = true)]
-    model: Option<Model>,
-    #[arg(long, hide = true)]
-    algorithm: Option<String>,
 }
 
 fn libraries() -> impl TypedValueParser<Value = String> {

@@ -1,14 +1,14 @@
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::{LowerBound, Measure, asymptotic_bounds, best_bounds, bounds};
-
+use topocoll::{Error, LowerBound, Measure, asymptotic_bounds, bounds, check_demand_work};
 use topocoll_report::words::rate;
 
-use super::heading::{about, assumed_by};
+use super::heading::{about_demand, assumed_by};
 use super::plural;
 use super::repairs::{self, Repair};
 use super::whole::Whole;
-use crate::machine::{machine, problem};
+use crate::demand::sizes;
+use crate::machine::{exchange, machine};
 use crate::render::{Answer, Blocks, Bounds, Field, Head, blocks, print, seconds, table};
 use crate::{Outcome, args};
 
@@ -16,6 +16,8 @@ use crate::{Outcome, args};
 struct Report {
     #[serde(flatten)]
     head: Head,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demand: Option<String>,
     bounds: Vec<Bound>,
     asymptotic: Vec<Asymptotic>,
     best: Bounds,
@@ -56,10 +58,20 @@ struct Asymptotic {
 pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let machine = machine(&args.common.machine, options)?;
-    let problem = problem(&machine, options)?;
-    let mut all = bounds(&problem, &machine);
-    let orders = asymptotic_bounds(&problem);
-    let best = best_bounds(&problem, &machine, None);
+    let mut exchange = exchange(&machine, options, args.ranks.as_ref())?;
+    let sizes = sizes(exchange.problem(), options, args.demand.as_deref())?;
+    if let Some(sizes) = &sizes {
+        check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;
+        exchange = exchange.demand(&sizes.demand)?;
+    }
+    let (best, problem) = (exchange.bounds(), *exchange.problem());
+    // Of a subset, and of sizes, only the strongest bounds are known.
+    let is_listed = problem.ranks == machine.ranks() && sizes.is_none();
+    let (mut all, orders) = match is_listed {
+        true => (bounds(&problem, &machine), asymptotic_bounds(&problem)),
+        false => Default::default(),
+    };
+    let (part, whole) = (exchange.machine(), Some(&machine).filter(|_| is_listed));
     let mut in_steps = None;
     if let Some(steps) = args.steps {
         let trade_off = best.trade_off.context("--steps: the bound is one of an all-to-all")?;
@@ -70,7 +82,8 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     let strongest = best;
     let best = args.steps.map_or(best.into(), |steps| Bounds::in_steps(best, steps));
     let report = Report {
-        head: Head::new(&machine, &problem),
+        head: Head::new(part, &problem),
+        demand: args.demand.clone(),
         bounds: all.iter().map(bound).collect(),
         asymptotic: (orders.iter())
             .map(|bound| Asymptotic {
@@ -82,8 +95,12 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
             .collect(),
         best,
         in_steps,
-        whole: Whole::of(&machine, &problem),
+        whole: whole.and_then(|whole| Whole::of(whole, &problem)),
         repairs: args.repair.then(|| repairs::of(&machine, &problem)).transpose()?,
+    };
+    let at_most = match sizes {
+        Some(_) => String::new(),
+        None => format!(" At most {}.", rate(&problem, &strongest, best.time_seconds)),
     };
     print(options.json, &report, || {
         let rows = all.iter().map(|bound| {
@@ -117,12 +134,14 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
                 plural(best.steps as usize),
                 blocks(best.blocks.0),
                 blocks(best.link_blocks.0),
-            ) + &format!(" At most {}.", rate(&problem, &strongest, best.time_seconds))
-                + &report.in_steps.as_ref().map_or(String::new(), |of| in_words(of, best)),
+            ) + &at_most + &report.in_steps.as_ref().map_or(String::new(), |of| in_words(of, best)),
         )
-        .about(about(&machine, &problem) + ".")
-        .assuming(assumed_by(&machine, problem.both_ports(), options))
-        .table(&table(&["bounds", "at least", "holds for", "by"], 1, rows))
+        .about(about_demand(part, &problem, sizes.as_ref()) + ".")
+        .assuming(assumed_by(&machine, problem.both_ports(), options));
+        let answer = match is_listed {
+            true => answer.table(&table(&["bounds", "at least", "holds for", "by"], 1, rows)),
+            false => answer,
+        }
         .notes(orders.collect::<String>())
         .notes(report.whole.as_ref().map_or(String::new(), |whole| whole.text(best, None)));
         match &report.repairs {

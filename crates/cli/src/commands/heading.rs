@@ -8,10 +8,17 @@ use crate::args::Options;
 use crate::demand::Named;
 use crate::render::{bandwidth, duration};
 
+/// The problem of the ranks that take part in a schedule.
+fn of_participants(schedule: &Schedule) -> Problem {
+    let mut problem = schedule.problem;
+    problem.ranks = schedule.participants();
+    problem
+}
+
 /// The same for a schedule, which may have message sizes only.
 pub(super) fn about_schedule(machine: &Machine, schedule: &Schedule) -> String {
     match schedule.rule().names_blocks() {
-        true => about(machine, &schedule.problem),
+        true => about(machine, &of_participants(schedule)),
         false => format!("messages of known sizes {}", on(machine, &schedule.problem)),
     }
 }

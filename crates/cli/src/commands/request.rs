@@ -13,7 +13,7 @@ use topocoll::{
 
 use crate::args;
 use crate::host::check_fits;
-use crate::machine::{Named, open, read_schedule, read_whole, schedule};
+use crate::machine::{Named, exchange, open, read_schedule, read_whole, schedule};
 use crate::uses::ORDER;
 use crate::values::{ALL_TO_ALL, Model};
 
@@ -147,7 +147,7 @@ pub(super) fn messages(
             set: rest,
             schedule: args.schedule.first().cloned(),
         };
-        let found = schedule(machine, options, &subject).map_err(|e| name_both(e, args.model))?;
+        let found = on_ranks(machine, args, &subject).map_err(|e| name_both(e, args.model))?;
         return Ok(Messages::Schedule(found));
     }
     let mut schedules = Vec::new();
@@ -189,6 +189,23 @@ pub(super) fn messages(
         Job { schedule, nodes: std::mem::replace(&mut nodes, rest) }
     });
     Ok(Messages::Jobs(jobs.collect()))
+}
+
+/// The schedule of all ranks, or of the named subset on its ranks of the machine.
+fn on_ranks(
+    machine: &mut Machine,
+    args: &args::Simulate,
+    subject: &args::Subject,
+) -> anyhow::Result<Named> {
+    let options = &args.common.options;
+    let exchange = exchange(machine, options, args.ranks.as_ref())?;
+    let mut own = exchange.machine().clone();
+    let Named { schedule, name } = schedule(&mut own, options, subject)?;
+    let schedule = exchange.placed(&schedule).into_owned();
+    if subject.schedule.is_some() {
+        machine.set_ports(own.ports);
+    }
+    Ok(Named { schedule, name })
 }
 
 /// All messages at once are limited by links alone; only the routers of the flit model have ports.

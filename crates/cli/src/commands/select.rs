@@ -167,8 +167,9 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let whole = machine(&args.common.machine, options)?;
     let model = args.model.and_then(request::model);
     within::check(model, &whole)?;
-    let catalogue = catalogue(&whole, options, &args.schedule)?;
-    let mut exchange = self::exchange(&whole, options, args.ranks.as_ref())?.catalogue(&catalogue);
+    let mut exchange = self::exchange(&whole, options, args.ranks.as_ref())?;
+    let catalogue = catalogue(exchange.machine(), options, &args.schedule)?;
+    exchange = exchange.catalogue(&catalogue);
     let sizes = sizes(exchange.problem(), options, args.demand.as_deref())?;
     if let Some(sizes) = &sizes {
         check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;

@@ -1,7 +1,7 @@
 use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Counts, Machine, Parameters, Schedule, StepCount, Time, Timing, check_counting_work,
+    Counts, Machine, Parameters, Schedule, StepCount, Subset, Time, Timing, check_counting_work,
     count_steps, link_totals,
 };
 
@@ -10,11 +10,11 @@ use super::request::Messages;
 use super::{IN_TURN, conflicts, heat, network, request};
 use crate::demand::schedule_of_sizes;
 use crate::host::memory;
-use crate::machine::{Named, machine};
+use crate::machine::{Named, exchange, machine};
 use crate::render::{
     Answer, Bandwidth, Bar, Head, Seconds, bytes, check_files, facts, print, seconds,
 };
-use crate::values::Model;
+use crate::values::{Model, RankList};
 use crate::{Outcome, args};
 
 /// Characters of a bar for all of the time.
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     check_files(&files.map(|(option, path)| (option, path.as_deref())))?;
     let (settings, rest) = request::settings(&mut machine, args)?;
     if args.demand.is_some() {
-        return unequal(&mut machine, args, rest);
+        return unequal(&machine, args, rest);
     }
     let Named { schedule, name } = match request::messages(&mut machine, args, rest)? {
         Messages::Schedule(found) if args.model == Model::Steps => found,
@@ -108,25 +108,35 @@ impl Slowest {
 
 /// Simulates a schedule for a demand matrix.
 fn unequal(
-    machine: &mut Machine,
+    machine: &Machine,
     args: &args::Simulate,
     set: Vec<(String, topocoll::Setting)>,
 ) -> anyhow::Result<Outcome> {
     let (algorithm, file) = (args.algorithm.clone(), args.schedule.first().cloned());
     let subject = args::Subject { algorithm, set, schedule: file };
     let options = &args.common.options;
+    let exchange = exchange(machine, options, args.ranks.as_ref())?;
+    let mut own = exchange.machine().clone();
     let (Named { schedule, name }, sizes) =
-        schedule_of_sizes(machine, options, &subject, args.demand.as_deref())?;
+        schedule_of_sizes(&mut own, options, &subject, args.demand.as_deref())?;
     let sizes = sizes.expect("bug: no demand");
+    let about = about_demand(&own, &schedule.problem, Some(&sizes));
+    let schedule = exchange.placed(&schedule);
+    let demand = match &args.ranks {
+        Some(RankList(ranks)) => {
+            let subset = Subset::new(ranks, machine.ranks()).map_err(topocoll::Error::from)?;
+            &sizes.demand.on_subset(&subset)
+        }
+        None => &sizes.demand,
+    };
     let mut slowest = Slowest::default();
     let each = |step, count: &StepCount| slowest.look_at(step, count, &machine.timing);
-    let counts = count_steps(&schedule, machine, Some(&sizes.demand), memory(), each)
+    let counts = count_steps(&schedule, machine, Some(demand), memory(), each)
         .map_err(topocoll::Error::from)?;
     let mut report = report(machine, &schedule, &counts, None);
     report.demand.clone_from(&args.demand);
     print(options.json, &report, || {
-        let about = about_demand(machine, &schedule.problem, Some(&sizes));
-        let assumed = assumed_by(machine, schedule.problem.both_ports(), options);
+        let assumed = assumed_by(&own, schedule.problem.both_ports(), options);
         text(&name, (&about, &assumed), &report, &slowest)
     })?;
     Ok(Outcome::Fine)

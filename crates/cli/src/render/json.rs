@@ -33,7 +33,10 @@ impl Head {
     /// The head of a schedule. One of a demand matrix has no operation, and its blocks are bytes.
     pub(crate) fn of_schedule(machine: &Machine, schedule: &Schedule) -> Self {
         match schedule.rule().names_blocks() {
-            true => Self::new(machine, &schedule.problem),
+            true => {
+                let ranks = schedule.participants();
+                Self { ranks, ..Self::new(machine, &schedule.problem) }
+            }
             false => Self::of(machine, ("messages", schedule.problem.block_bytes)),
         }
     }

@@ -308,3 +308,44 @@ fn the_order_of_a_machine_file_is_refused_where_messages_have_their_own() {
     // The steps model has no endpoints.
     assert_eq!(code("simulate M --algorithm direct"), (0, false));
 }
+
+/// The JSON object that a command prints.
+fn object(line: &str) -> Value {
+    let said = topocoll(&line.split_whitespace().chain(["--json"]).collect::<Vec<_>>());
+    serde_json::from_slice(&said.stdout).unwrap_or_else(|_| panic!("{line}: {said:?}"))
+}
+
+/// `--ranks` and `--demand` are those of `select` in `bounds` and `simulate`.
+#[test]
+fn ranks_and_demand_mean_the_same_in_every_command() {
+    let mut random = fastrand::Rng::with_seed(56);
+    for machine in ["torus:4x4", "mesh:3x5", "fat-tree:4,2", "cluster:4,4,2", "full:9"] {
+        let (first, last) = (random.u32(0..3), random.u32(4..9));
+        let (ranks, seed) = (format!("--ranks {first}-{last}"), random.u32(..));
+        let demand = format!("--demand sparse:{seed}");
+        for given in [ranks.clone(), demand.clone(), format!("{ranks} {demand}")] {
+            let of = |command: &str| object(&format!("{command} {machine} {given}"));
+            let selected = of("select");
+            let bounds = of("bounds");
+            assert_eq!(bounds["best"]["time_seconds"], selected["bound"]["time_seconds"]);
+            assert_eq!(bounds["ranks"], selected["ranks"], "{machine} {given}");
+            let best = &selected["choices"][0];
+            let mut simulate =
+                format!("simulate --algorithm {}", best["algorithm"].as_str().unwrap());
+            for (key, value) in best["parameters"].as_object().unwrap() {
+                simulate += &format!(" --set {key}={}", value.to_string().trim_matches('"'));
+            }
+            let found = of(&simulate);
+            assert_eq!(found["ranks"], selected["ranks"], "{machine} {given}");
+            let [one, other] = [&found, best].map(|of| of["time_seconds"].as_f64().unwrap());
+            assert!((one - other).abs() <= 1e-9 * other, "{machine} {given}: {one} {other}");
+        }
+    }
+    // All ranks in order are no subset, under any model.
+    for model in ["steps", "wormhole", "flit", "fluid"] {
+        let line = format!("simulate torus:3x3 --algorithm direct --model {model}");
+        let time = |more: &str| object(&format!("{line}{more}"))["time_seconds"].as_f64().unwrap();
+        assert_eq!(time(" --ranks 0-8"), time(""), "{model}");
+        assert!(time(" --ranks 0-3") < time(""), "{model}");
+    }
+}
