@@ -688,11 +688,12 @@ fn violations_of_listed_messages_name_the_message_and_the_block() {
             let read =
                 read("jsonl", &format!("{header}\n{}\n", lines.join("\n")), &machine).unwrap();
             let found = verify(&read, &machine, None, MEMORY).unwrap().violation;
-            let expected = Violation::NotHeld {
+            let expected = Violation::Listed {
                 message: number as u32,
                 step: ours.step,
                 rank: Rank(ours.from),
                 block: Block { from: Rank(from as u32), to: Rank(to as u32) },
+                rule: "the sender does not hold it",
             };
             assert_eq!(found, Some(expected), "{name} {algorithm}");
         }

@@ -81,50 +81,22 @@ pub enum Violation {
         /// The slot.
         slot: Slot,
     },
-    /// A listed message with a block that its sender does not hold.
+    /// A listed message whose sender, or receiver, breaks a rule for one of its blocks.
     #[error(
-        "message {message} (line {} in JSON lines): rank {rank} sends block {block} in step {step}, and does not hold it",
+        "message {message} (line {} in JSON lines): step {step}, rank {rank}, block {block}: {rule}",
         u64::from(*message) + 2
     )]
-    NotHeld {
+    Listed {
         /// The number of the message, from 0.
         message: u32,
         /// The step.
         step: u32,
-        /// The sender.
+        /// The sender, or the receiver.
         rank: Rank,
         /// The block.
         block: Block,
-    },
-    /// A listed message with a block that its receiver has got in the same step.
-    #[error(
-        "message {message} (line {} in JSON lines): block {block} arrives twice at rank {rank} in step {step}",
-        u64::from(*message) + 2
-    )]
-    ArrivesTwice {
-        /// The number of the message, from 0.
-        message: u32,
-        /// The step.
-        step: u32,
-        /// The receiver.
-        rank: Rank,
-        /// The block.
-        block: Block,
-    },
-    /// The last listed message with a block whose bytes do not all arrive.
-    #[error(
-        "delivery fails: message {message} (line {} in JSON lines): after step {step} rank {rank} still has only some bytes of block {block}",
-        u64::from(*message) + 2
-    )]
-    NotWhole {
-        /// The number of the message, from 0.
-        message: u32,
-        /// The step.
-        step: u32,
-        /// The receiver.
-        rank: Rank,
-        /// The block.
-        block: Block,
+        /// The rule, in words.
+        rule: &'static str,
     },
     /// A route that does not lead to the receiver.
     #[error("step {step}: the route from rank {from} does not lead to rank {to}")]
@@ -193,24 +165,23 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// The same by block and message where the rule lists messages, whose slots have no names in their list.
-    pub(crate) fn in_list(self, rule: &dyn Rule) -> Self {
-        match self {
-            Self::Empty { step, rank, slot } => match rule.listed(step, rank, slot, true) {
-                Some((message, block)) => Self::NotHeld { message, step, rank, block },
-                None => self,
-            },
-            Self::WrittenTwice { step, rank, slot } => match rule.listed(step, rank, slot, false) {
-                Some((message, block)) => Self::ArrivesTwice { message, step, rank, block },
-                None => self,
-            },
-            Self::Undelivered { rank, slot, found: None, written: Some((step, _)), .. } => {
-                match rule.listed(step, rank, slot, false) {
-                    Some((message, block)) => Self::NotWhole { message, step, rank, block },
-                    None => self,
-                }
+    /// The same by block and message where `of` lists messages, whose slots have no names in their list.
+    pub(crate) fn in_list(self, of: &dyn Rule) -> Self {
+        let (step, rank, slot, sends, rule) = match self {
+            Self::Empty { step, rank, slot } => {
+                (step, rank, slot, true, "the sender does not hold it")
             }
-            other => other,
+            Self::WrittenTwice { step, rank, slot } => {
+                (step, rank, slot, false, "it arrives twice in one step")
+            }
+            Self::Undelivered { rank, slot, found: None, written: Some((step, _)), .. } => {
+                (step, rank, slot, false, "only some of its bytes have arrived at the end")
+            }
+            other => return other,
+        };
+        match of.listed(step, rank, slot, sends) {
+            Some((message, block)) => Self::Listed { message, step, rank, block, rule },
+            None => self,
         }
     }
 }
