@@ -34,10 +34,10 @@ use std::sync::Arc;
 use topocoll_schedule::{Block, Message, Origin, Parameters, Part, Problem, Recorder, Schedule};
 use topocoll_topology::{Graph, Rank, Shape, Topology};
 
-use self::connections::{Connection, Connections, NONE, Steps};
+use self::connections::{Connection, Connections, Steps};
 use self::equivalent::{can_follow, translations};
 use self::exceptions::{Excepted, Exceptions, Whole};
-use self::follow::Followed;
+use self::follow::{Followed, NONE};
 use self::paths::{Near, Paths, Piece, reach_all};
 use super::coloured_rings::ColouredRings;
 use super::link_matchings::LinkMatchings;

@@ -134,7 +134,8 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
                 plural(best.steps as usize),
                 blocks(best.blocks.0),
                 blocks(best.link_blocks.0),
-            ) + &at_most + &report.in_steps.as_ref().map_or(String::new(), |of| in_words(of, best)),
+            ) + &at_most
+                + &report.in_steps.as_ref().map_or(String::new(), |of| in_words(of, best)),
         )
         .about(about_demand(part, &problem, sizes.as_ref()) + ".")
         .assuming(assumed_by(&machine, problem.both_ports(), options));

@@ -5,10 +5,7 @@ use std::collections::VecDeque;
 
 use topocoll_topology::{Graph, LinkId, Rank, Route, Topology};
 
-use super::follow::Followed;
-
-/// No link or connection.
-pub(super) const NONE: u32 = u32::MAX;
+use super::follow::{Followed, NONE};
 
 /// A possible message of a step.
 #[derive(Clone)]

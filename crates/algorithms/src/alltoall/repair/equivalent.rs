@@ -6,8 +6,7 @@ use std::ops::Range;
 use topocoll_schedule::{Part, Period, RankClasses, Schedule, SlotSet};
 use topocoll_topology::{MixedRadix, Rank, Route, Shape, Topology};
 
-use super::connections::NONE;
-use super::follow::pieces_of;
+use super::follow::{NONE, pieces_of};
 
 /// The most slots of all classes, and the most pieces of their blocks, that are followed.
 const MOST_FOLLOWED: u64 = 1 << 22;

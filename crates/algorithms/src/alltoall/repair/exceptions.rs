@@ -9,8 +9,9 @@ use std::sync::Arc;
 use topocoll_schedule::{Block, Part, Rule, Schedule, Slot, SlotRun, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
 
-use super::connections::{Connections, NONE};
+use super::connections::Connections;
 use super::equivalent::{Equivalent, Pattern};
+use super::follow::NONE;
 use super::paths::Piece;
 
 /// Lists one after the other, and the first place of each.

@@ -30,8 +30,8 @@ pub(super) struct Followed {
     pub(super) equivalent: Option<Equivalent>,
 }
 
-/// No piece.
-const NONE: u32 = u32::MAX;
+/// No piece, link or connection.
+pub(super) const NONE: u32 = u32::MAX;
 
 impl Followed {
     /// The messages of one rank of each class stand for all; `None` if [`Equivalent`] does not serve them.

@@ -6,8 +6,9 @@ use smallvec::SmallVec;
 use topocoll_topology::{MixedRadix, Rank, Route, Segment, Topology};
 
 use super::MOST_LISTED;
-use super::connections::{Connection, Connections, NONE};
+use super::connections::{Connection, Connections};
 use super::equivalent::Equivalent;
+use super::follow::NONE;
 use crate::drawn::{SPREAD, drawn};
 
 /// Visits of connections after which no other paths are tried.
