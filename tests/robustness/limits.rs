@@ -28,7 +28,7 @@ const ROWS: [Row; 39] = [
     ("directed links of a HyperX or dragonfly", 1 << 26, family_links, "the limit is 67108864"),
     ("vertices of a graph from a file", 1 << 15, vertices, "more than 32768 vertices"),
     (
-        "pairs of a node and a vertex of a graph from a file",
+        "pairs of a node and a vertex of a graph from a file, unless it is a tree",
         1 << 27,
         pairs,
         "134225920 pairs of a node and a vertex: a machine has at most 134217728",
@@ -213,12 +213,12 @@ fn graph(links: &str) -> Result<(), String> {
     text(machine(&format!("graph:{}", file.path().display())))
 }
 
-/// A switch with other vertices around it.
+/// A switch with other vertices around it, of which two nodes are joined too: routes of a tree are not kept.
 fn star(nodes: u64, switches: u64) -> Result<(), String> {
     let nodes = (0..nodes).map(|node| format!("n{node},hub\n"));
     let switches = (1..switches).map(|switch| format!("s{switch},hub\nswitch,s{switch}\n"));
     let links: String = nodes.chain(switches).collect();
-    graph(&format!("#undirected\nfrom,to\nswitch,hub\n{links}"))
+    graph(&format!("#undirected\nfrom,to\nswitch,hub\n{links}n0,n1\n"))
 }
 
 fn vertices(vertices: u64) -> Result<(), String> {
