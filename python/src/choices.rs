@@ -12,6 +12,7 @@ use topocoll::{
 };
 use topocoll_report::names::{Names, Row, SHOWN};
 use topocoll_report::number::named;
+use topocoll_report::words::rate;
 
 use crate::machine::Machine;
 use crate::schedule::{Listed, Schedule};
@@ -124,7 +125,8 @@ impl Request {
                 request.exchange(budget, |exchange| exchange.clone().sync(sync).select())
             })
         })?;
-        selection(py, &found, resolves)
+        let problem = self.problem;
+        selection(py, &problem, &found, resolves)
     }
 
     /// Predicted times over ascending block sizes, of all algorithms or those named.
@@ -165,6 +167,7 @@ impl Request {
 
 fn selection<'py>(
     py: Python<'py>,
+    problem: &Problem,
     found: &Selection,
     resolves: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -177,6 +180,11 @@ fn selection<'py>(
     let names = if resolves { names.resolved_by(found) } else { names };
     let choices = found.choices.iter().map(|choice| entry(py, choice, names.of(choice)));
     out.set_item("choices", choices.collect::<PyResult<Vec<_>>>()?)?;
+    let time = found.best().map(Choice::ranked_seconds).filter(|time| time.is_finite());
+    let [algorithm, bus] = time.map_or([None; 2], |time| problem.bandwidth(time).map(Some));
+    out.set_item("algorithm_bandwidth", algorithm)?;
+    out.set_item("bus_bandwidth", bus)?;
+    out.set_item("rate", time.map(|time| rate(problem, &found.bound, time)))?;
     out.set_item("undecided", found.undecided().len())?;
     out.set_item("free_running_model", found.without_barriers.as_ref().map(|one| one.model))?;
     out.set_item("all_at_once", found.all_at_once)?;
@@ -228,6 +236,8 @@ fn bound<'py>(py: Python<'py>, bound: &BestBounds) -> PyResult<Bound<'py, PyDict
     out.set_item("steps", bound.steps)?;
     out.set_item("blocks", bound.blocks)?;
     out.set_item("link_blocks", bound.link_blocks)?;
+    out.set_item("transmission", bound.transmission)?;
+    out.set_item("limited_by", bound.limit.name())?;
     Ok(out)
 }
 

@@ -98,7 +98,10 @@ class Selection(Value):
     rejected : list of tuple
         Algorithms that do not apply, and the reasons.
     bound : dict
-        Lower bounds: ``time`` in seconds, ``steps``, ``blocks`` and ``link_blocks``.
+        Lower bounds: ``time`` in seconds, ``steps``, ``blocks`` and ``link_blocks``; ``limited_by`` names what limits
+        the bandwidth, and ``transmission`` is the seconds of the bytes that pass it.
+    algorithm_bandwidth, bus_bandwidth : float or None
+        Bytes per second and rank of the best choice, as nccl-tests define them.
     free_running_model : str or None
         The contention model of the simulated times, if choices were simulated.
     all_at_once : float or None
@@ -122,7 +125,10 @@ class Selection(Value):
         self.choices = [Choice(**choice, _request=request) for choice in found["choices"]]
         self.undecided: int = found["undecided"]
         self.rejected: list[tuple[str, str]] = found["rejected"] + refused
-        self.bound: dict[str, float] = found["bound"]
+        self.bound: dict[str, Any] = found["bound"]
+        self.algorithm_bandwidth: float | None = found["algorithm_bandwidth"]
+        self.bus_bandwidth: float | None = found["bus_bandwidth"]
+        self._rate: str | None = found["rate"]
         self.free_running_model: str | None = found["free_running_model"]
         self.all_at_once: float | None = found["all_at_once"]
         self.crossovers = [(block, self.choices[place]) for block, place in found["crossovers"]]
@@ -163,8 +169,9 @@ class Selection(Value):
         elif other is not None and other.ranked > best.ranked > 0:
             least = "at least " if other.priced == "at_least" else ""
             parts.append(f"{least}{other.ranked / best.ranked:.2f}x faster than {other.algorithm}")
-        parts.append(f"{best.bound_ratio:.2f}x the bound.")
-        return [", ".join(parts), asked]
+        parts.append(f"{best.bound_ratio:.2f}x the bound")
+        rate = "" if self._rate is None or self.demand is not None else f"; {self._rate}"
+        return [", ".join(parts) + rate + ".", asked]
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())
@@ -263,8 +270,8 @@ def select(
     Examples
     --------
     >>> import topocoll as tc
-    >>> tc.select("paragon-16x16")
-    Use suh-shin (10 steps): 31.35 ms, 1.05x faster than strided-rings, 1.82x the bound.
+    >>> tc.select("paragon-16x16")  # doctest: +ELLIPSIS
+    Use suh-shin (10 steps): 31.35 ms, 1.05x faster than strided-rings, 1.82x the bound; 8.362 MB/s a rank, ...
     alltoall of 1 KiB blocks on paragon-16x16 (torus:16x16): 256 ranks, 1 port.
     """
     machine = machine_of(machine)

@@ -98,8 +98,13 @@ pub enum AnalysisError {
         step: u32,
     },
     /// The output cannot be written.
-    #[error("cannot write: {0}")]
-    Write(String),
+    #[error("cannot write: {reason}")]
+    Write {
+        /// The system's kind of error.
+        kind: std::io::ErrorKind,
+        /// Its words.
+        reason: String,
+    },
     /// An unknown parameter of a model.
     #[error("unknown parameter `{name}`: models have {}", known.join(", "))]
     Parameter {
@@ -203,8 +208,9 @@ pub enum AnalysisError {
 }
 
 /// The error for a failure to write.
-pub(crate) fn failed(error: impl std::fmt::Display) -> AnalysisError {
-    AnalysisError::Write(error.to_string())
+pub(crate) fn failed(error: impl Into<std::io::Error>) -> AnalysisError {
+    let error = error.into();
+    AnalysisError::Write { kind: error.kind(), reason: error.to_string() }
 }
 
 /// Checks that `needed` work is at most `limit`.

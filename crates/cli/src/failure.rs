@@ -1,15 +1,31 @@
 //! Shows why a command, or its command line, fails.
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use clap::error::{ContextKind, ContextValue};
-use topocoll::Error;
 use topocoll::text::{message, value};
+use topocoll::{AnalysisError, Error};
 
 use crate::args::{Command, command};
 use crate::error::{NO_OUTPUT, say};
+
+/// The exit status if nothing reads the output any more: that of a program which the signal SIGPIPE ends.
+pub(crate) const NO_READER: u8 = 141;
+
+/// Whether a command fails because nothing reads its output any more.
+pub(crate) fn has_no_reader(problem: &anyhow::Error) -> bool {
+    let kind = |cause: &(dyn std::error::Error + 'static)| {
+        let of_system = || cause.downcast_ref().map(io::Error::kind);
+        match (cause.downcast_ref(), cause.downcast_ref()) {
+            (Some(Error::Analysis(AnalysisError::Write { kind, .. })), _)
+            | (_, Some(AnalysisError::Write { kind, .. })) => Some(*kind),
+            _ => of_system(),
+        }
+    };
+    problem.chain().any(|cause| kind(cause) == Some(ErrorKind::BrokenPipe))
+}
 
 /// Prints the requested help or version, or the error in the arguments.
 pub(crate) fn answer(answer: clap::Error) -> ExitCode {
@@ -20,6 +36,7 @@ pub(crate) fn answer(answer: clap::Error) -> ExitCode {
     }
     match answer.print().and_then(|()| std::io::stdout().flush()) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::from(NO_READER),
         Err(error) => {
             say(&format!("error: {NO_OUTPUT}: {error}"));
             ExitCode::from(2)

@@ -2,7 +2,7 @@
 //!
 //! Every command builds one report and prints it as a table or, with `--json`, as one object. Data
 //! goes to standard output, all else to standard error. Exit status: 0 success, 1 failed check, 2
-//! bad input.
+//! bad input, 141 if nothing reads the output any more.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -39,6 +39,7 @@ fn main() -> ExitCode {
     match host::start().and_then(|()| commands::run(&args.command)) {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Failed) => ExitCode::from(1),
+        Err(problem) if failure::has_no_reader(&problem) => ExitCode::from(failure::NO_READER),
         Err(problem) => {
             failure::show(&problem, &args.command);
             ExitCode::from(2)

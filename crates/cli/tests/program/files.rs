@@ -561,6 +561,24 @@ fn a_long_value_is_cut_and_followed_by_its_length() {
 }
 
 #[test]
+fn an_output_that_nothing_reads_ends_the_program_silently() {
+    for line in [
+        "--help",
+        "help",
+        "select full:4",
+        "select full:4 --json",
+        "schedule full:4 --algorithm direct",
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_topocoll"));
+        let ran = command.args(line.split(' ')).stdout(writer).output().unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!((ran.status.code(), &*said), (Some(141), ""), "{line}");
+    }
+}
+
+#[test]
 fn an_output_that_cannot_be_written_is_an_error() {
     let folder = TempDir::new().unwrap();
     for line in [
