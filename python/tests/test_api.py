@@ -34,7 +34,9 @@ def test_choices_are_named_as_the_program_names_them(name: str, program: Program
     found = tc.select(name)
     assert said[0].startswith(f"Use {found.best.named}: ")
     table = said[said.index("") + 1 :]
-    rows = [re.split(r" {2,}", line.strip())[:2] for line in table[: table.index("")] if re.match(r" [a-z]", line)][1:]
+    # The winners by block size, or the options, follow.
+    end = next(place for place, line in enumerate(table) if line.startswith((" from ", "--all")))
+    rows = [re.split(r" {2,}", line.strip())[:2] for line in table[:end] if re.match(r" [a-z]", line)][1:]
     if "setting" not in " ".join(table[:2]):
         rows = [[algorithm, "-"] for algorithm, _ in rows]
     named = [choice.named for choice in found]

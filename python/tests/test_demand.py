@@ -67,7 +67,7 @@ def test_own_algorithms_are_ranked_by_demand() -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        [[1, 2], [3, 4.0]],
+        [[1, 2], [3, 4.5]],
         [[1, True], [3, 4]],
         [[1, -1], [3, 4]],
         [[1, 2], [3, 1 << 41]],
