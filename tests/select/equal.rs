@@ -12,8 +12,8 @@ use topocoll::{
 const ROUNDED: f64 = 1e-9;
 /// What graphs in two orders may differ by.
 const LITTLE: f64 = 0.05;
-/// Graphs that differ by more: of more ranks than those of which other orders are tried, or of so many that the
-/// budget does not reach all schedules for 80 ports.
+/// Graphs that differ by more: of more ranks than those of which other orders are tried, or of 80 ports, for
+/// which the budget does not reach all schedules.
 const LARGER: [(&str, f64); 2] = [("fat-tree:4,4", 0.6), ("fat-tree:3,4", 2.0)];
 /// What a search may save that is not worth it.
 const NOT_WORTH: f64 = 0.02;

@@ -70,13 +70,13 @@ impl Modelled {
         let (mut own, mut counted) = (Vec::new(), Vec::<((&str, u32), TimeLine)>::new());
         for candidate in library.serving(operation, ranks) {
             let name = (candidate.schedule)(ranks).expect("bug: it applies");
-            let alike = (name, candidate.under_way.min(machine.ports.rank).min(ranks - 1));
-            let line = match counted.iter().find(|(of, _)| *of == alike) {
+            let key = (name, candidate.under_way.min(machine.ports.rank).min(ranks - 1));
+            let line = match counted.iter().find(|(of, _)| *of == key) {
                 Some((_, line)) => *line,
                 None => {
                     let choice = price_of(machine, &problem, name, candidate.under_way)?;
                     let line = TimeLine { seconds: choice.price.line(PRICED), least: 1 };
-                    counted.push((alike, line));
+                    counted.push((key, line));
                     line
                 }
             };

@@ -397,7 +397,7 @@ mod tests {
                 assert_eq!(route.hops(), hops, "{rest}: {from} to {to}");
                 tree.for_each_link(Rank(from), &route, &mut |link| load[link.0 as usize] += 1);
             }
-            // All nodes send to all: where the uplinks divide the nodes of a leaf, they share alike.
+            // All nodes send to all: where the uplinks divide the nodes of a leaf, they share equally.
             if nodes % uplinks == 0 {
                 let pairs = nodes * nodes * (leaves - 1);
                 for link in (0..tree.links()).map(LinkId) {

@@ -28,6 +28,9 @@ impl Graph {
             return None;
         }
         let (mut levels, mut found) = (Vec::new(), vec![false; self.vertices() as usize]);
+        // By vertex, the last parent that was seen with a link down to it, and this link.
+        let mut below = vec![None; self.vertices() as usize];
+        let mut is_parent = found.clone();
         let mut vertices: Vec<u32> = (0..self.nodes).collect();
         while vertices.len() > 1 {
             vertices.iter().for_each(|&vertex| found[vertex as usize] = true);
@@ -35,27 +38,29 @@ impl Graph {
             for &vertex in &vertices {
                 let up = self.leaving(vertex).filter(|&(_, end)| !found[end as usize]);
                 let (up, parent) = only(up)?;
-                let (down, _) = only(self.leaving(parent).filter(|&(_, end)| end == vertex))?;
+                if parents.last() != Some(&parent) {
+                    // The vertices behind it have consecutive numbers.
+                    if std::mem::replace(&mut is_parent[parent as usize], true) {
+                        return None;
+                    }
+                    for (link, end) in self.leaving(parent).filter(|&(_, end)| found[end as usize])
+                    {
+                        below[end as usize] = Some((parent, link));
+                    }
+                    parents.push(parent);
+                    sizes.push(0u32);
+                }
+                *sizes.last_mut()? += 1;
+                let (_, down) = below[vertex as usize].filter(|&(from, _)| from == parent)?;
                 let kinds =
                     |links: [LinkId; 2]| links.map(|link| self.links.kind_number(link.0 as usize));
                 let links = [up, down];
                 if kinds(*first.get_or_insert(links)) != kinds(links) {
                     return None;
                 }
-                if parents.last() != Some(&parent) {
-                    parents.push(parent);
-                    sizes.push(0u32);
-                }
-                *sizes.last_mut()? += 1;
             }
             levels.push(Level { vertices: vertices.len() as u32, links: first? });
             if sizes.iter().any(|size| *size != sizes[0]) {
-                return None;
-            }
-            let mut all = parents.clone();
-            all.sort_unstable();
-            all.dedup();
-            if all.len() < parents.len() {
                 return None;
             }
             vertices = parents;
