@@ -15,7 +15,7 @@ use topocoll::{Collective, Injection, Ports, Setting};
 
 use crate::error::{say, set_colour};
 use crate::values::{
-    PerNode, bandwidths, block, injection, note_on_sizes, ports, setting, startups,
+    Given, PerNode, bandwidths, block, given, injection, note_on_sizes, ports, setting, startups,
 };
 use crate::{completion, uses};
 
@@ -119,7 +119,8 @@ pub(crate) struct Options {
     /// alltoall or allgather [default: alltoall]
     #[arg(long, add = ArgValueCandidates::new(|| vec!["alltoall".into(), "allgather".into()]))]
     pub(crate) op: Option<Collective>,
-    /// Bytes of a block, such as 64, 4KiB or 1MiB [default: 1KiB]
+    /// Bytes of a block, which is what each rank has for each other one, such as 64, 4KiB or 1MiB
+    /// [default: 1KiB]
     #[arg(long, value_parser = block, allow_hyphen_values = true)]
     pub(crate) block: Option<u64>,
     /// Messages a rank, or a rank and a node, may send, and receive, in one step, such as 8 or 1,8 or
@@ -138,25 +139,25 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(completion::timings))]
     pub(crate) timing: Option<String>,
     /// Startup of a message, such as 2us; of one intra-node and one inter-node, such as 1us,3us
-    #[arg(long, value_name = "T[,INTER]", value_parser = startups, allow_hyphen_values = true)]
-    pub(crate) startup: Option<PerNode>,
+    #[arg(long, value_name = "T[,INTER]", value_parser = given(startups), allow_hyphen_values = true)]
+    pub(crate) startup: Option<Given<PerNode>>,
     /// Bandwidth of a link, such as 50GB/s or 400Gb/s (bits), or the time of one byte, such as 0.1ns;
     /// intra-node and inter-node, such as 450GB/s,50GB/s
-    #[arg(long, value_name = "B[,INTER]", value_parser = bandwidths, allow_hyphen_values = true)]
-    pub(crate) bandwidth: Option<PerNode>,
+    #[arg(long, value_name = "B[,INTER]", value_parser = given(bandwidths), allow_hyphen_values = true)]
+    pub(crate) bandwidth: Option<Given<PerNode>>,
     /// Bandwidth at which a rank, or a rank and a node, can send, and receive, over all ports, such as
     /// 50GB/s or 50GB/s,100GB/s; a node's counts inter-node messages [default: unlimited]
-    #[arg(long, value_name = "RANK[,NODE]", value_parser = injection, allow_hyphen_values = true)]
-    pub(crate) injection: Option<Injection>,
+    #[arg(long, value_name = "RANK[,NODE]", value_parser = given(injection), allow_hyphen_values = true)]
+    pub(crate) injection: Option<Given<Injection>>,
     /// Propagation over a link
-    #[arg(long, value_parser = parse_seconds, allow_hyphen_values = true)]
-    pub(crate) per_hop: Option<f64>,
-    /// Rearrangement: bandwidth, or the time of one byte
-    #[arg(long, value_parser = parse_seconds_per_byte, allow_hyphen_values = true)]
-    pub(crate) rearrangement: Option<f64>,
+    #[arg(long, value_parser = given(parse_seconds), allow_hyphen_values = true)]
+    pub(crate) per_hop: Option<Given<f64>>,
+    /// Bandwidth of copies of blocks inside a rank between steps, or the time of one byte
+    #[arg(long, value_parser = given(parse_seconds_per_byte), allow_hyphen_values = true)]
+    pub(crate) rearrangement: Option<Given<f64>>,
     /// Barrier between steps
-    #[arg(long, value_parser = parse_seconds, allow_hyphen_values = true)]
-    pub(crate) barrier: Option<f64>,
+    #[arg(long, value_parser = given(parse_seconds), allow_hyphen_values = true)]
+    pub(crate) barrier: Option<Given<f64>>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -81,21 +81,17 @@ fn command_line(
     let crate::args::Common { machine, options } = common;
     // A schedule from a file is named by its path.
     let is_file = |name: &&str| command != "report" && Catalogue::standard().find(name).is_err();
-    let duration = |value: Option<f64>| value.map(|seconds| format!("{seconds}s"));
     let options = [
         ("op", options.op.map(|op| op.to_string())),
         ("block", options.block.map(|block| block.to_string())),
         ("ports", options.ports.map(|ports| ports.to_string())),
         ("timing", options.timing.clone()),
-        ("startup", options.startup.map(|startup| startup.to_string())),
-        ("bandwidth", options.bandwidth.map(|bandwidth| bandwidth.to_string())),
-        (
-            "injection",
-            options.injection.map(|limit| format!("{:e}s,{:e}s", limit.rank, limit.node)),
-        ),
-        ("per-hop", duration(options.per_hop)),
-        ("rearrangement", duration(options.rearrangement)),
-        ("barrier", duration(options.barrier)),
+        ("startup", options.startup.as_ref().map(|given| given.text.clone())),
+        ("bandwidth", options.bandwidth.as_ref().map(|given| given.text.clone())),
+        ("injection", options.injection.as_ref().map(|given| given.text.clone())),
+        ("per-hop", options.per_hop.as_ref().map(|given| given.text.clone())),
+        ("rearrangement", options.rearrangement.as_ref().map(|given| given.text.clone())),
+        ("barrier", options.barrier.as_ref().map(|given| given.text.clone())),
         ("schedule", algorithm.filter(is_file).map(str::to_owned)),
         ("algorithm", algorithm.filter(|name| !is_file(name)).map(str::to_owned)),
     ];

@@ -7,7 +7,14 @@ pub(crate) const SELECT: &str = "Examples:
   topocoll select torus:8x8 --model wormhole
   topocoll select torus:32x32 --model fluid --budget 1
   topocoll select full:16 --demand sparse:7
-  topocoll select infiniband-8x4 --against openmpi --release 5.0";
+  topocoll select infiniband-8x4 --against openmpi --release 5.0
+
+Words:
+  steps           startups, one after the other
+  volume          the largest message of each step, added up, in blocks
+  charged volume  the same, with the whole load of a link that messages share
+  bound           a time that no schedule can be below
+  settings        topocoll algorithms explains each, such as radix and lanes";
 
 pub(crate) const ALGORITHMS: &str = "Examples:
   topocoll algorithms
@@ -20,7 +27,11 @@ pub(crate) const MACHINES: &str = "Examples:
 pub(crate) const BOUNDS: &str = "Examples:
   topocoll bounds torus:16x16
   topocoll bounds torus:16x16 --steps 19
-  topocoll bounds full:64 --ports 3 --op allgather";
+  topocoll bounds full:64 --ports 3 --op allgather
+
+Words:
+  volume          the largest message of each step, added up, in blocks
+  charged volume  the same, with the whole load of a link that messages share";
 
 pub(crate) const VERIFY: &str = "Examples:
   topocoll verify torus:12x12 --algorithm suh-shin

@@ -20,7 +20,7 @@ use crate::args::{Options, Subject};
 use crate::error::say;
 use crate::host::{check_fits, memory};
 use crate::render::{Bar, named};
-use crate::values::{PerNode, RankList};
+use crate::values::{Given, PerNode, RankList};
 
 /// Default bytes of a block.
 const DEFAULT_BLOCK: u64 = 1024;
@@ -44,12 +44,12 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
         None => {}
     }
     note_on_ring(&machine);
-    let on = |option: &str, given: Option<PerNode>| {
+    let on = |option: &str, given: Option<&Given<PerNode>>| {
         let values = given.map(|given| given.on(&*machine.topology)).transpose();
         values.map_err(Error::from).with_context(|| format!("--{option}"))
     };
-    let startup = on("startup", options.startup)?;
-    let bandwidth = on("bandwidth", options.bandwidth)?;
+    let startup = on("startup", options.startup.as_ref())?;
+    let bandwidth = on("bandwidth", options.bandwidth.as_ref())?;
     let timing = &mut machine.timing;
     let mut overridden = Vec::new();
     if let Some(startup) = startup {
@@ -66,12 +66,16 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
             overridden.push(name);
         }
     };
-    if let Some(injection) = options.injection {
+    if let Some(injection) = options.injection.as_deref().copied() {
         set("injection", Some(injection.rank), &mut |_| timing.injection = injection);
     }
-    set("per hop", options.per_hop, &mut |value| timing.per_hop = PerClass::uniform(value));
-    set("rearrangement", options.rearrangement, &mut |value| timing.rearrangement_per_byte = value);
-    set("barrier", options.barrier, &mut |value| {
+    set("per hop", options.per_hop.as_deref().copied(), &mut |value| {
+        timing.per_hop = PerClass::uniform(value)
+    });
+    set("rearrangement", options.rearrangement.as_deref().copied(), &mut |value| {
+        timing.rearrangement_per_byte = value
+    });
+    set("barrier", options.barrier.as_deref().copied(), &mut |value| {
         timing.barrier = Barrier { fixed: value, per_doubling: 0.0 }
     });
     if !overridden.is_empty() {

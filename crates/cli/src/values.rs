@@ -1,6 +1,7 @@
 //! Parsers of option values.
 
 use std::fmt;
+use std::ops::Deref;
 
 use clap::ValueEnum;
 use indicatif::HumanCount;
@@ -52,14 +53,26 @@ impl PerNode {
     }
 }
 
-/// As an option has it: seconds.
-impl fmt::Display for PerNode {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Same(value) => write!(out, "{value}s"),
-            Self::Each([inside, between]) => write!(out, "{inside}s,{between}s"),
-        }
+/// The value of an option, and the text that gave it.
+#[derive(Clone, Debug)]
+pub(crate) struct Given<T> {
+    value: T,
+    pub(crate) text: String,
+}
+
+impl<T> Deref for Given<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
     }
+}
+
+/// A parser that keeps the text, without blanks.
+pub(crate) fn given<T, E>(
+    parse: impl Fn(&str) -> Result<T, E> + Clone,
+) -> impl Fn(&str) -> Result<Given<T>, E> + Clone {
+    move |text| Ok(Given { value: parse(text)?, text: text.split_whitespace().collect() })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

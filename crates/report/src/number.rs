@@ -17,13 +17,12 @@ impl Serialize for Blocks {
     }
 }
 
-/// A number of blocks, possibly fractional.
+/// A number of blocks, possibly fractional: whole ones in full, others to four significant digits.
 #[must_use]
 pub fn blocks(value: f64) -> String {
-    if value.fract() == 0.0 && value < 1e15 {
-        (value as u64).to_string()
-    } else {
-        format!("{value:.3}")
+    match value.fract() {
+        0.0 if value < 1e15 => (value as u64).to_string(),
+        _ => plain(value),
     }
 }
 

@@ -332,7 +332,7 @@ static INFO: Info = Info::new(
 )
 .taking(&[Parameter::number(
     "radix",
-    "2 to the number of ranks, or with coordinates to the longest side",
+    "2 (fewest steps) to the number of ranks (least volume), or with coordinates to the longest side",
 )
 .by_cost()])
 .with_internal(&[DIGITS]);

@@ -529,7 +529,7 @@ static INFO: Info = Info::new(
 .taking(&[
     Parameter::number("lanes", "ranks of a node that send at once, 1 (a leader) to its ports")
         .by_cost(),
-    Parameter::number("radix", "2 to the number of nodes").by_cost(),
+    Parameter::number("radix", "2 (fewest steps) to the number of nodes (least volume)").by_cost(),
 ]);
 
 impl Algorithm for NodeRadix {

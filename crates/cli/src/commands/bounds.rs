@@ -120,12 +120,6 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
                 Field::Prose(bound.theorem.clone()),
             ]
         });
-        let orders = orders.iter().map(|bound| {
-            format!(
-                "{}: {}, for {}; the source states no constant.\n",
-                bound.theorem, bound.order, bound.condition
-            )
-        });
         let answer = Answer::new(
             format!(
                 "At least {}, {} step{}, volume {} and charged volume {} (in blocks).",
@@ -143,7 +137,6 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
             true => answer.table(&table(&["bounds", "at least", "holds for", "by"], 1, rows)),
             false => answer,
         }
-        .notes(orders.collect::<String>())
         .notes(report.whole.as_ref().map_or(String::new(), |whole| whole.text(best, None)));
         match &report.repairs {
             Some(repairs) => answer.table(&repairs::listed(repairs)),

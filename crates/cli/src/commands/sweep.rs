@@ -12,7 +12,7 @@ use topocoll::{
 };
 
 use self::answer::text;
-pub(super) use self::answer::{by_size, not_searched, partly, why};
+pub(super) use self::answer::{not_searched, partly, why};
 use self::files::{plot, write_csv};
 use super::say_refused;
 use super::within::{self, Left};

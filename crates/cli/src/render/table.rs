@@ -13,6 +13,9 @@ pub(crate) fn width() -> Option<u16> {
     set.filter(known).or_else(|| terminal().filter(known))
 }
 
+/// A longer word of a setting may break in a narrow table.
+const LONGEST_WORD: usize = 20;
+
 /// A field of a table.
 pub(crate) enum Field {
     /// Text in one line.
@@ -37,7 +40,7 @@ pub(crate) struct Table {
 
 /// A table: the first `left` columns and prose left-aligned, the others right-aligned numbers.
 ///
-/// If it does not fit the output, settings get numbers, which are explained below it.
+/// If it does not fit the output, prose and settings wrap.
 pub(crate) fn table<F: Into<Field>>(
     header: &[&str],
     left: usize,
@@ -49,68 +52,46 @@ pub(crate) fn table<F: Into<Field>>(
 }
 
 fn within(width: Option<u16>, header: &[&str], left: usize, rows: &[Vec<Field>]) -> Table {
+    let prose = |i: usize| rows.iter().any(|row| matches!(row[i], Field::Prose(_)));
+    let left: Vec<_> = (0..header.len()).map(|i| i < left || prose(i)).collect();
+    let whole = laid_out(header, &left, texts(rows));
+    let fits = |width| whole.table.lines().all(|line| line.trim_end().len() <= usize::from(width));
+    match width {
+        Some(width) if !fits(width) => wrapped(header, &left, rows, width),
+        _ => whole.read(),
+    }
+}
+
+/// A narrow table, whose prose and settings wrap.
+fn wrapped(header: &[&str], left: &[bool], rows: &[Vec<Field>], width: u16) -> Table {
+    let texts = texts(rows);
+    let longest = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+    let least = |i: usize| {
+        let fields = rows.iter().zip(&texts).map(|(row, texts)| match &row[i] {
+            Field::Text(text) => text.chars().count(),
+            Field::Prose(text) => longest(text),
+            Field::Setting(..) => longest(&texts[i]).min(LONGEST_WORD),
+        });
+        fields.chain([longest(header[i])]).max().unwrap_or(0) as u16 + 1
+    };
+    let least: Vec<_> = (0..header.len()).map(least).collect();
+    let mut laid_out = laid_out(header, left, texts);
+    let table = &mut laid_out.table;
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    for (column, least) in table.column_iter_mut().zip(least) {
+        column.set_padding((0, 1));
+        column.set_constraint(ColumnConstraint::LowerBoundary(comfy_table::Width::Fixed(least)));
+    }
+    laid_out.read()
+}
+
+fn texts(rows: &[Vec<Field>]) -> Vec<Vec<String>> {
     let written = |field: &Field| match field {
         Field::Text(text) | Field::Prose(text) => text.clone(),
         Field::Setting(None, setting) => parameters(setting),
         Field::Setting(Some(algorithm), setting) => named(algorithm, setting),
     };
-    let texts = rows.iter().map(|row| row.iter().map(written).collect()).collect();
-    let prose = |i: usize| rows.iter().any(|row| matches!(row[i], Field::Prose(_)));
-    let left: Vec<_> = (0..header.len()).map(|i| i < left || prose(i)).collect();
-    let whole = laid_out(header, &left, texts);
-    let fits = |width| whole.table.lines().all(|line| line.trim_end().len() <= usize::from(width));
-    match width {
-        Some(width) if !fits(width) => numbered(header, &left, rows, width),
-        _ => whole.read(),
-    }
-}
-
-/// A narrow table whose settings have numbers.
-fn numbered(header: &[&str], left: &[bool], rows: &[Vec<Field>], width: u16) -> Table {
-    let mut settings: Vec<&Parameters> = Vec::new();
-    for field in rows.iter().flatten() {
-        if let Field::Setting(_, setting) = field
-            && !setting.is_empty()
-            && !settings.contains(&setting)
-        {
-            settings.push(setting);
-        }
-    }
-    let short = |field: &Field| match field {
-        Field::Text(text) | Field::Prose(text) => text.clone(),
-        Field::Setting(algorithm, setting) => {
-            let number = settings.iter().position(|known| *known == setting);
-            let number = number.map_or(String::new(), |number| format!(" ({})", number + 1));
-            let algorithm = algorithm.as_deref().unwrap_or_default();
-            format!("{algorithm}{number}").trim_start().to_owned()
-        }
-    };
-    let texts: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(short).collect()).collect();
-    let alone = |i: usize| rows.iter().any(|row| matches!(row[i], Field::Setting(None, _)));
-    let header: Vec<_> =
-        header.iter().enumerate().map(|(i, text)| if alone(i) { "" } else { text }).collect();
-    let least = |text: &str, field: &Field| match field {
-        Field::Prose(_) => text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0),
-        _ => text.chars().count(),
-    };
-    let widths: Vec<_> = (0..header.len())
-        .map(|i| rows.iter().zip(&texts).map(|(row, texts)| least(&texts[i], &row[i])).max())
-        .map(|widest| widest.unwrap_or(0))
-        .collect();
-    let mut laid_out = laid_out(&header, left, texts);
-    let table = &mut laid_out.table;
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    for (i, (column, least)) in table.column_iter_mut().zip(widths).enumerate() {
-        let words = header[i].split(' ').map(|word| word.chars().count()).max();
-        let least = least.max(words.unwrap_or(0)) as u16 + 1;
-        column.set_padding((0, 1));
-        column.set_constraint(ColumnConstraint::LowerBoundary(comfy_table::Width::Fixed(least)));
-    }
-    let mut table = laid_out.read();
-    for (i, setting) in settings.iter().enumerate() {
-        table.rows += &format!("({}) {}\n", i + 1, parameters(setting));
-    }
-    table
+    rows.iter().map(|row| row.iter().map(written).collect()).collect()
 }
 
 /// A table before its lines are read.
@@ -170,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn narrow_tables_explain_each_setting_once_and_break_no_name() {
+    fn settings_wrap_in_a_narrow_table() {
         let setting = |value: &str| -> Parameters {
             [("landing".to_owned(), Setting::Text(value.to_owned()))].into()
         };
@@ -183,13 +164,14 @@ mod tests {
         assert_eq!(
             table.header + &table.rows,
             "\
-algorithm          predicted
-                        time
-coloured-rings (1)  12.06 us
-coloured-rings (2)  1.060 ms
-coloured-rings (1)       9 s
-(1) landing=near
-(2) landing=windows
+algorithm           predicted
+                         time
+coloured-rings       12.06 us
+(landing=near)
+coloured-rings       1.060 ms
+(landing=windows)
+coloured-rings            9 s
+(landing=near)
 "
         );
     }

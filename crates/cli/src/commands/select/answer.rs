@@ -169,14 +169,14 @@ impl Told<'_> {
         if let Some(gains) = &self.report.library {
             answer = gains.add_to(answer);
         }
+        if let Some(winners) = self.winners() {
+            answer = answer.also(&winners);
+        }
         if self.is_brief() {
-            if let Some(winners) = self.winners() {
-                answer = answer.also(&winners);
-            }
             return answer.about(self.failures() + &self.more());
         }
         answer =
-            answer.notes(self.notes() + &self.equal() + &self.by_block_size() + &self.left_out());
+            answer.notes(self.notes() + &self.equal() + &self.about_sizes() + &self.left_out());
         answer = answer.list(&self.not_simulated().0, self.not_simulated().1);
         if self.args.why {
             let rejected = of_operation(self.exchange, &self.selection.rejected);
@@ -375,25 +375,32 @@ impl Told<'_> {
             true => row.choice.parameters.clone(),
             false => self.names.setting(&row.choice.algorithm, &row.choice.parameters),
         };
+        // A narrow table of many columns has the setting beside the algorithm, where it wraps.
+        let narrow = all && self.narrow();
+        let algorithm = |row: &Row<'_>| match self.names.steps(row.choice) {
+            Some(steps) if narrow => Field::Prose(format!("{} ({steps})", row.choice.algorithm)),
+            None if narrow => Field::Setting(Some(row.choice.algorithm.clone()), setting(row)),
+            _ => row.choice.algorithm.clone().into(),
+        };
         let told = |row: &Row<'_>| match self.names.steps(row.choice) {
             Some(steps) => steps.into(),
             None => Field::Setting(None, setting(row)),
         };
-        let settings = self.rows.iter().any(|row| !setting(row).is_empty());
+        let settings = !narrow && self.rows.iter().any(|row| !setting(row).is_empty());
         let floor = |row: &Row<'_>| match row.choice.price.priced {
             Priced::AtLeast => ">= ",
             _ => "",
         };
         let spent = |row: &Row<'_>| row.choice.price.time;
         let steps_model = self.ranking.model.is_some();
-        let terms = all && !self.narrow();
+        let terms = all && !narrow;
         // Each column: its header, whether it is shown, and its fields.
         type Column<'a> = (&'a str, bool, &'a dyn Fn(&Row<'_>) -> Field);
         let free = self.selection.without_barriers.is_some();
         let time = if free { "in step" } else { self.ranking.model.unwrap_or("time") };
         let bound = if self.is_brief() { "bound" } else { "of the bound" };
         let columns: [Column<'_>; 13] = [
-            ("algorithm", true, &|row| row.choice.algorithm.clone().into()),
+            ("algorithm", true, &algorithm),
             ("setting", settings, &told),
             (time, true, &|row| {
                 let time = if free { spent(row).total() } else { row.time };
@@ -419,7 +426,7 @@ impl Told<'_> {
                 let charged = blocks(row.choice.price.link_blocks);
                 format!("{}{charged}{}", floor(row), over.unwrap_or_default()).into()
             }),
-            ("link contention", links && !self.is_brief(), &|row| match row
+            ("link contention", links && !self.is_brief() && !(narrow && free), &|row| match row
                 .choice
                 .price
                 .link_contention

@@ -101,7 +101,7 @@ pub(super) fn text(
 
 /// `X from 1 B, Y from 1 KiB to 4 KiB, undecided from 4097 B, Z from 1 MiB`: names from a block size on,
 /// some of them to a last one.
-pub(in crate::commands) fn by_size(least: u64, parts: &[(u64, Option<u64>, String)]) -> String {
+fn by_size(least: u64, parts: &[(u64, Option<u64>, String)]) -> String {
     let mut out = Vec::new();
     if let Some(&(first, ..)) = parts.first().filter(|&&(first, ..)| first > least) {
         out.push(format!("undecided to {}", bytes(first - 1)));

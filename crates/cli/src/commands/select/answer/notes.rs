@@ -6,7 +6,7 @@ use topocoll_report::names::Row;
 
 use super::super::reason;
 use super::Told;
-use crate::commands::sweep::{by_size, not_searched};
+use crate::commands::sweep::not_searched;
 use crate::commands::within::two_digits;
 use crate::commands::{command_line, of_operation, plural};
 use crate::render::{self, Field, Table, blocks, bytes, seconds, table};
@@ -143,16 +143,27 @@ impl Told<'_> {
         }
         let current = all.partition_point(|one| one.block_bytes <= own).saturating_sub(1);
         let first = (current + 1).saturating_sub(self.winners / 2).min(all.len() - self.winners);
+        let undecided = |from: u64| [bytes(from), "undecided".to_owned(), String::new()];
+        let least = all.first().filter(|one| first == 0 && one.block_bytes > 1);
         let rows = all[first..first + self.winners].iter().flat_map(|one| {
-            let setting = self.names.complete(&one.algorithm, &one.parameters);
-            let name = render::named(&one.algorithm, &setting);
-            let own = [bytes(one.block_bytes), name, seconds(one.seconds)];
-            let open =
-                one.to_bytes.map(|last| [bytes(last + 1), "undecided".to_owned(), String::new()]);
-            [Some(own), open].into_iter().flatten().map(|row| row.map(Field::from).into())
+            let (name, parameters) = (&one.algorithm, &one.parameters);
+            let name = match self.args.all {
+                true => render::named(name, parameters),
+                false => render::named(name, &self.names.complete(name, parameters)),
+            };
+            let mark = if one.changes.is_empty() || self.is_brief() { "" } else { "*" };
+            let own = [bytes(one.block_bytes), name + mark, seconds(one.seconds)];
+            let open = one.to_bytes.map(|last| undecided(last + 1));
+            [Some(own), open].into_iter().flatten()
         });
-        let in_step = self.selection.without_barriers.is_some();
-        let header = if in_step { "fastest in step" } else { "fastest" };
+        let rows = least.map(|_| undecided(1)).into_iter().chain(rows);
+        let rows =
+            rows.map(|[from, name, time]| vec![from.into(), Field::Prose(name), time.into()]);
+        let header = match (&self.report.simulated, &self.selection.without_barriers) {
+            (Some(_), _) => "fastest in the steps model",
+            (None, Some(_)) => "fastest in step",
+            (None, None) => "fastest",
+        };
         Some(table(&["from", header, "time"], 2, rows))
     }
 
@@ -179,35 +190,15 @@ impl Told<'_> {
         format!("{}.\n", parts.join("; "))
     }
 
-    /// The winners by block size, and with `--all` where the settings of one algorithm cross.
-    pub(super) fn by_block_size(&self) -> String {
-        let mut out = String::new();
+    /// What the winners by block size do not say, and with `--all` where the settings of one algorithm cross.
+    pub(super) fn about_sizes(&self) -> String {
+        let mut out = self.changes();
         let crossovers = &self.selection.crossovers;
-        // One that is the fastest at all sizes is not named again.
-        if !crossovers.is_empty() && !self.selection.is_for_all_sizes() {
-            let parts = crossovers.iter().map(|crossover| {
-                let (name, parameters) = (&crossover.algorithm, &crossover.parameters);
-                let name = match self.args.all {
-                    true => render::named(name, parameters),
-                    false => render::named(name, &self.names.complete(name, parameters)),
-                };
-                let mark = if crossover.changes.is_empty() { "" } else { "*" };
-                (crossover.block_bytes, crossover.to_bytes, name + mark)
-            });
-            let by = match (&self.report.simulated, &self.selection.without_barriers) {
-                (Some(_), _) => " in the steps model",
-                (None, Some(_)) => " in step",
-                (None, None) => "",
-            };
-            let parts = by_size(1, &parts.collect::<Vec<_>>());
-            out += &format!("Fastest by block size{by}: {parts}.\n");
-            out += &self.changes();
-            let splits = |name: &&String| crossovers.iter().any(|one| one.algorithm == **name);
-            for name in self.selection.split.iter().filter(splits) {
-                out += &format!(
-                    "{name} splits blocks: its sizes there are exact to the bytes of a part.\n"
-                );
-            }
+        let splits = |name: &&String| crossovers.iter().any(|one| one.algorithm == **name);
+        for name in self.selection.split.iter().filter(splits) {
+            out += &format!(
+                "{name} splits blocks: its sizes there are exact to the bytes of a part.\n"
+            );
         }
         for extremes in self.selection.extremes.iter().filter(|_| self.args.all) {
             out += &format!(
