@@ -21,7 +21,7 @@ use super::request::{Messages, model};
 use super::{conflicts, heat, watch};
 use crate::host::memory;
 use crate::machine::{Named, problem};
-use crate::render::{Blocks, Head, Seconds, bytes, print, write_file};
+use crate::render::{Bandwidth, Blocks, Head, Seconds, bytes, print, write_file};
 use crate::values::ALL_TO_ALL;
 use crate::{Outcome, args};
 
@@ -48,6 +48,8 @@ struct Report {
     sync: &'static str,
     method: &'static str,
     time_seconds: f64,
+    #[serde(flatten)]
+    bandwidth: Option<Bandwidth>,
     messages: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     rank_bytes_per_second: Option<f64>,
@@ -321,6 +323,10 @@ fn by_model(
     };
     let mut report = report(machine, model, &settings, sync, &found, (subject, head));
     report.max_link_bytes = max_link_bytes;
+    if !found.partial && report.deadlock.is_none() {
+        let of = |schedule| Bandwidth::of(schedule, report.time_seconds);
+        report.bandwidth = traffic.schedule().and_then(of);
+    }
     if report.subject.traffic.as_deref() == Some(ALL_TO_ALL) && !found.partial {
         let block = problem(machine, &args.common.options)?.block_bytes;
         let sent = u128::from(block) * u128::from(machine.ranks() - 1);
@@ -362,6 +368,7 @@ fn report(
         }),
         routing: (settings.routing == Routing::Adaptive).then_some("adaptive"),
         endpoint: EndpointValues::of(&machine.endpoint),
+        bandwidth: None,
         rank_bytes_per_second: None,
         sync: if sync == Sync::Free { "free" } else { "barrier" },
         method: found.ranks.name(),

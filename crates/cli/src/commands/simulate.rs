@@ -158,8 +158,7 @@ fn report(
         model: "steps",
         sync: "barrier",
         seconds: time.into(),
-        bandwidth: (schedule.rule().names_blocks())
-            .then(|| Bandwidth::new(&schedule.problem, time.total())),
+        bandwidth: Bandwidth::of(schedule, time.total()),
         steps: counts.steps,
         messages: counts.messages,
         port_violations: Some(counts.port_violations).filter(|&cases| cases > 0),

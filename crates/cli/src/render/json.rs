@@ -140,6 +140,11 @@ impl Bandwidth {
         Self { algorithm_bandwidth, bus_bandwidth }
     }
 
+    /// Of a schedule whose blocks are of one size.
+    pub(crate) fn of(schedule: &Schedule, seconds: f64) -> Option<Self> {
+        schedule.rule().names_blocks().then(|| Self::new(&schedule.problem, seconds))
+    }
+
     /// `382.8 MB/s a rank`.
     pub(crate) fn text(self) -> String {
         format!("{} a rank", bandwidth(1.0 / self.algorithm_bandwidth))

@@ -132,7 +132,10 @@ pub(super) fn text(
                 "{name} saturates the network by the {model} model: of {:.2} flits it accepts {:.2}.",
                 load.offered, load.accepted
             )),
-            None => Answer::new(format!("{name} takes {time} by the {model} model.")),
+            None => {
+                let rate = report.bandwidth.map_or(String::new(), |of| format!(", {}", of.text()));
+                Answer::new(format!("{name} takes {time} by the {model} model{rate}."))
+            }
         },
     };
     let mut chain = String::new();

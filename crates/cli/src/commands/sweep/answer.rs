@@ -8,7 +8,7 @@ use crate::args;
 use crate::commands::heading::{about_sizes, assumed_by};
 use crate::commands::within::{self, two_digits};
 use crate::commands::{of_operation, refused};
-use crate::render::{Answer, Field, bytes, seconds, table};
+use crate::render::{Answer, Field, bandwidth, bytes, seconds, table};
 
 /// Points without a time that the text names.
 const SHOWN: usize = 6;
@@ -38,10 +38,17 @@ pub(super) fn text(
     let names = Names::new(catalogue, choices.chain(winners));
     let model = found.simulated.as_ref().map(|simulated| simulated.model.name);
     let formulas = !found.formulas().is_empty();
-    let mut header =
-        vec!["block", "fastest", "runner-up", "time", "of the bound", "runner-up time"];
+    let mut header = vec![
+        "block",
+        "fastest",
+        "runner-up",
+        "time",
+        "bandwidth",
+        "of the bound",
+        "runner-up time",
+    ];
     if let Some(model) = model {
-        (header[3], header[4]) = (model, "steps model");
+        (header[3], header[5]) = (model, "steps model");
     }
     if formulas {
         header.insert(3, "published formula");
@@ -61,7 +68,13 @@ pub(super) fn text(
         });
         let size = bytes(found.sweep.block_sizes[i]);
         let [quickest, other] = [time(first), time(second)].map(Field::from);
-        let mut row = vec![size.into(), name(first), name(second), quickest, ratio.into(), other];
+        let rate = first.filter(|first| !first.floor).map_or("-".to_owned(), |first| {
+            let mut sized = *problem;
+            sized.block_bytes = found.sweep.block_sizes[i];
+            bandwidth(1.0 / sized.bandwidth(first.seconds)[0])
+        });
+        let (rate, ratio) = (rate.into(), ratio.into());
+        let mut row = vec![size.into(), name(first), name(second), quickest, rate, ratio, other];
         if formulas {
             let [formula, _] = two_of(found.formulas().iter().map(|line| {
                 let choice = &line.points[i];
