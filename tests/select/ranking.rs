@@ -368,8 +368,8 @@ fn floors_below_the_best_price_are_undecided_when_the_budget_is_spent() {
 #[test]
 fn no_floor_is_below_the_bound() {
     for (text, operation) in [
-        ("torus:1048576", Collective::AllGather),
-        ("torus:1048576", Collective::AllToAll),
+        ("torus:131072", Collective::AllGather),
+        ("torus:131072", Collective::AllToAll),
         ("torus:1024x1024", Collective::AllGather),
         ("mesh:512x512", Collective::AllToAll),
     ] {
