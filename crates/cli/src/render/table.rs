@@ -13,7 +13,7 @@ pub(crate) fn width() -> Option<u16> {
     set.filter(known).or_else(|| terminal().filter(known))
 }
 
-/// A longer word of a setting may break in a narrow table.
+/// A longer word of a setting breaks after its `=` in a narrow table.
 const LONGEST_WORD: usize = 20;
 
 /// A field of a table.
@@ -64,13 +64,24 @@ fn within(width: Option<u16>, header: &[&str], left: usize, rows: &[Vec<Field>])
 
 /// A narrow table, whose prose and settings wrap.
 fn wrapped(header: &[&str], left: &[bool], rows: &[Vec<Field>], width: u16) -> Table {
-    let texts = texts(rows);
-    let longest = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+    let mut texts = texts(rows);
+    for (field, text) in rows.iter().flatten().zip(texts.iter_mut().flatten()) {
+        if let Field::Setting(..) = field {
+            let words = text.split(' ').map(|word| match word.rsplit_once('=') {
+                Some((key, value)) if word.chars().count() > LONGEST_WORD => {
+                    format!("{key}=\n{value}")
+                }
+                _ => word.to_owned(),
+            });
+            *text = words.collect::<Vec<_>>().join(" ");
+        }
+    }
+    let longest =
+        |text: &str| text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
     let least = |i: usize| {
         let fields = rows.iter().zip(&texts).map(|(row, texts)| match &row[i] {
             Field::Text(text) => text.chars().count(),
-            Field::Prose(text) => longest(text),
-            Field::Setting(..) => longest(&texts[i]).min(LONGEST_WORD),
+            Field::Prose(_) | Field::Setting(..) => longest(&texts[i]),
         });
         fields.chain([longest(header[i])]).max().unwrap_or(0) as u16 + 1
     };
