@@ -329,6 +329,9 @@ impl SimulationRun<'_> {
         self.out.partial = network.waiting() > 0 || stopped && unfinished.is_some();
         if self.out.partial {
             self.out.end = self.out.end.max(network.now());
+            // The times of the others are not known.
+            let ended = self.nodes.iter().map(|node| node.step - self.steps.start).min();
+            self.out.steps.truncate(ended.unwrap_or(0) as usize);
             if !stopped {
                 self.out.circle = network.circle();
             }

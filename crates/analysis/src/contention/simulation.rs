@@ -109,7 +109,7 @@ pub struct Simulation {
     pub network_time: Picoseconds,
     /// One flit's time on a link.
     pub cycle: Picoseconds,
-    /// When each step began and ended.
+    /// When each step began and ended; in a partial run of the steps that every rank ended.
     pub steps: Vec<StepTime>,
     /// The use of links by number; empty without numbered links, if steps were not simulated, and
     /// if one rank of each class was.

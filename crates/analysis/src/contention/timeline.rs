@@ -58,8 +58,9 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn new(ranks: &Simulated, steps: u32, rows: Vec<RankStep>) -> Self {
+    pub(super) fn new(ranks: &Simulated, rows: Vec<RankStep>) -> Self {
         let every = ranks.method() == super::Ranks::Every;
+        let steps = (rows.len() / ranks.count() as usize) as u32;
         Self { classes: ranks.classes.clone(), every, steps, rows }
     }
 

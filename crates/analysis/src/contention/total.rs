@@ -110,7 +110,6 @@ impl Total {
             let bytes = self.links.iter().map(|used| used.bytes).max();
             (bytes.unwrap_or(0), LinkId(link), waited)
         });
-        let steps = self.out.steps.len() as u32;
         let able = kinds.machine.topology.links() as f64 * self.time as f64 * 1e-12;
         Simulation {
             time: self.time,
@@ -135,8 +134,7 @@ impl Total {
             deadlock: self.out.circle,
             partial: self.out.partial,
             intervals: self.intervals,
-            timeline: (!self.timeline.is_empty())
-                .then(|| Timeline::new(ranks, steps, self.timeline)),
+            timeline: (!self.timeline.is_empty()).then(|| Timeline::new(ranks, self.timeline)),
         }
     }
 }
