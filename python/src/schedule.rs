@@ -13,7 +13,7 @@ use topocoll::{
     Origin, Parameters, Problem, Rank, check_counting_work, count, files, verify_watched,
 };
 
-use topocoll_report::{Asked, PARTS};
+use topocoll_report::Asked;
 
 use crate::choices::Request;
 use crate::listing;
@@ -263,9 +263,12 @@ impl Schedule {
             let none = Parameters::new();
             let asked = Some((name.as_str(), if own { &none } else { parameters }));
             let exchange = Exchange::new(&machine, &schedule.problem)?.catalogue(&catalogue);
-            watch.start(PARTS);
             let asked = Asked { algorithm: asked, model: None, command, memory: memory() };
-            let page = topocoll_report::report(&exchange, &asked, &|| watch.add(1));
+            let page = watch.progress(|progress| {
+                let mut budget = Budget::default();
+                budget.progress = progress;
+                topocoll_report::report(&exchange.budget(budget), &asked, &progress)
+            });
             Ok::<_, Error>(page?.html)
         })
     }

@@ -42,8 +42,9 @@ impl Watch {
         }
     }
 
-    /// The number of all parts.
+    /// Begins a phase of a number of parts.
     pub(crate) fn start(&self, parts: u64) {
+        self.done.store(0, Ordering::Relaxed);
         self.total.store(parts, Ordering::Relaxed);
     }
 
@@ -55,7 +56,7 @@ impl Watch {
 
     /// Calls `work` with callbacks that report here.
     pub(crate) fn progress<T>(&self, work: impl FnOnce(Progress<'_>) -> T) -> T {
-        work(Progress { starting: &|parts| self.start(parts), done: &|parts| self.add(parts) })
+        work(Progress { starting: &|_, parts| self.start(parts), done: &|parts| self.add(parts) })
     }
 }
 

@@ -192,7 +192,10 @@ fn progress_ends_at_its_total() {
             };
             let (all, done) = (AtomicU64::new(0), AtomicU64::new(0));
             let progress = Progress {
-                starting: &|length| all.store(length, Ordering::Relaxed),
+                starting: &|_, length| {
+                    let before = all.swap(length, Ordering::Relaxed);
+                    assert_eq!(done.swap(0, Ordering::Relaxed), before, "{algorithm}");
+                },
                 done: &|more| _ = done.fetch_add(more, Ordering::Relaxed),
             };
             let found = verify_watched(&schedule, &machine, Some(method), MEMORY, &progress);

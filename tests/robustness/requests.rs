@@ -207,7 +207,7 @@ fn a_watcher_sees_every_message_and_may_stop_the_simulation() {
     for model in ["wormhole", "flit", "fluid"] {
         let (starting, done) = (AtomicU64::new(0), AtomicU64::new(0));
         let progress = Progress {
-            starting: &|messages| starting.store(messages, Relaxed),
+            starting: &|_, messages| starting.store(messages, Relaxed),
             done: &|messages| _ = done.fetch_add(messages, Relaxed),
         };
         let mut asked = common::request(&traffic, &torus, model, Settings::default(), Sync::Free);

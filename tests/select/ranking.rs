@@ -352,17 +352,21 @@ fn floors_below_the_best_price_are_undecided_when_the_budget_is_spent() {
         assert!(choice.price.time.total() < best.price.time.total());
     }
     let (length, done) = (AtomicU64::new(0), AtomicU64::new(0));
-    let starting = |work| length.store(work, Ordering::Relaxed);
-    let more = |work| _ = done.fetch_add(work, Ordering::Relaxed);
+    let counted = AtomicU64::new(0);
+    let starting = |_: &str, work| {
+        assert!(done.swap(0, Ordering::Relaxed) <= length.swap(work, Ordering::Relaxed));
+    };
+    let more = |work| {
+        counted.fetch_add(work, Ordering::Relaxed);
+        done.fetch_add(work, Ordering::Relaxed);
+    };
     let mut budget = Budget::default();
     budget.progress = Progress { starting: &starting, done: &more };
     let long = select_within(&torus, &problem, &budget);
     assert_eq!(long.undecided(), []);
     assert!(long.best().unwrap().price.time.total() <= best.price.time.total());
-    assert!(
-        0 < done.load(Ordering::Relaxed)
-            && done.load(Ordering::Relaxed) <= length.load(Ordering::Relaxed)
-    );
+    assert!(counted.into_inner() > 0);
+    assert!(done.into_inner() <= length.into_inner());
 }
 
 #[test]

@@ -80,7 +80,8 @@ pub(crate) fn run(
     }
     check_fits(schedule, memory)?;
     let classes = rule.classes();
-    (progress.starting)(u64::from(classes.count()) * u64::from(schedule.problem.ranks));
+    let slots = u64::from(classes.count()) * u64::from(schedule.problem.ranks);
+    (progress.starting)("following blocks", slots);
     let follow = || -> Result<(), Violation> {
         let table = Table::new(schedule, machine, &classes)?;
         let each = || parallel::each(0..classes.count());

@@ -377,7 +377,7 @@ pub(crate) fn run(
     let mut replay = Replay::new(schedule, memory)?;
     replay.mark_passed_on();
     let mut resent = None;
-    (progress.starting)(schedule.rule().steps().into());
+    (progress.starting)("replaying steps", schedule.rule().steps().into());
     let mut follow = || {
         replay.check_start()?;
         for step in 0..schedule.rule().steps() {

@@ -4,7 +4,7 @@ use topocoll_topology::Machine;
 use crate::counts::check_counting_memory;
 use crate::error::{check_named, check_ranks};
 use crate::{
-    AnalysisError, Counts, Progress, Violation, check_counting_work, count, paths, replay,
+    AnalysisError, Counts, Progress, Violation, check_counting_work, count_steps, paths, replay,
 };
 
 /// The most ranks for which [`verify()`] replays every block unless given a method.
@@ -130,11 +130,12 @@ pub fn verify_watched(
         Method::Replay => replay::run(schedule, machine, memory, progress)?,
         Method::Classes => (paths::run(schedule, machine, memory, progress)?, None),
     };
+    (progress.starting)("counting steps", schedule.rule().steps().into());
     Ok(Verification {
         method: chosen,
         classes: schedule.rule().classes().count(),
         violation: outcome.err(),
-        counts: count(schedule, machine, None, memory)?,
+        counts: count_steps(schedule, machine, None, memory, |_, _| (progress.done)(1))?,
         resent_blocks,
     })
 }

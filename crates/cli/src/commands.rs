@@ -24,7 +24,6 @@ mod simulate;
 mod sweep;
 mod tune;
 mod verify;
-mod watch;
 mod whole;
 mod within;
 

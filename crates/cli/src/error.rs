@@ -4,6 +4,8 @@ use std::io::Write;
 
 use anstyle::AnsiColor;
 
+use crate::bar::beside_bar;
+
 /// The error if standard output fails.
 pub(crate) const NO_OUTPUT: &str = "cannot write to standard output";
 
@@ -31,5 +33,5 @@ pub(crate) fn say(line: &str) {
         let style = colour.on_default().bold();
         line.replacen(level, &format!("{style}{level}{style:#}"), 1)
     });
-    let _ = writeln!(anstream::stderr(), "{line}");
+    let _ = beside_bar(|| writeln!(anstream::stderr(), "{line}"));
 }

@@ -50,9 +50,7 @@ pub(crate) fn memory() -> u128 {
     const UNKNOWN: u64 = 4 << 30;
     let available = number(Path::new("/proc/meminfo"), "MemAvailable:").map(|kib| kib << 10);
     let bytes = available.unwrap_or(UNKNOWN).min(free_in_groups().unwrap_or(u64::MAX));
-    // The thread that waits for signals may start later.
-    let beside = BESIDE + if has_room_for_threads() { THREAD } else { 0 };
-    let addresses = free_addresses().map(|free| free.saturating_sub(beside));
+    let addresses = free_addresses().map(|free| free.saturating_sub(BESIDE));
     u128::from(addresses.map_or(bytes, |addresses| addresses.min(bytes))) / 10 * 8
 }
 

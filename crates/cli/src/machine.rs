@@ -17,9 +17,10 @@ use topocoll::{
 use topocoll_report::names::resolved;
 
 use crate::args::{Options, Subject};
+use crate::bar::{PROGRESS, starting};
 use crate::error::say;
 use crate::host::{check_fits, memory};
-use crate::render::{Bar, named};
+use crate::render::named;
 use crate::values::{Given, PerNode, RankList};
 
 /// Default bytes of a block.
@@ -27,6 +28,7 @@ const DEFAULT_BLOCK: u64 = 1024;
 
 /// The machine, with the ports and timing of the options.
 pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> {
+    starting("building the machine", 0);
     let reading = Reading { attributes: options.attributes.clone(), taper: options.taper };
     let mut machine = topocoll::machine_with(name, &reading)?;
     if let Some(ports) = options.ports {
@@ -190,6 +192,7 @@ pub(crate) fn schedule(
 /// The schedule of the named algorithm, or of the choice of `select`, which a note names.
 pub(crate) fn written(exchange: &Exchange<'_>, subject: &Subject) -> anyhow::Result<Named> {
     if let Some(name) = &subject.algorithm {
+        starting("building the schedule", 0);
         let given = parameters(&subject.set)?;
         let Solution { schedule, claims, .. } = exchange.solve(name, &given)?;
         let is_resolved = given.keys().eq([STEPS.name]);
@@ -231,14 +234,11 @@ pub(crate) fn read_schedule(
     topology: &dyn Topology,
 ) -> anyhow::Result<Schedule> {
     let shown = path.display();
-    let bar = Bar::new("{wide_bar} {bytes} of {total_bytes} read, {eta} left");
     // The size of a folder is unknown.
-    if let Some(file) = std::fs::metadata(path).ok().filter(Metadata::is_file) {
-        bar.set_length(file.len());
-    }
-    let seen = |bytes| bar.inc(bytes);
+    let file = std::fs::metadata(path).ok().filter(Metadata::is_file);
+    starting("reading bytes", file.map_or(0, |file| file.len()));
     let mut target = Target::new(machine, memory());
-    (target.topology, target.seen) = (topology, &seen);
+    (target.topology, target.seen) = (topology, PROGRESS.done);
     let schedule = match formats::read(path, &target) {
         Err(error @ ReadError::File { .. }) => return Err(Error::from(error).into()),
         read => read.map_err(Error::from).with_context(|| format!("{shown}"))?,
@@ -305,7 +305,7 @@ pub(crate) fn exchange<'m>(
     /// The index of a rank in schedules and demand matrices of the exchange.
     const PLACES: u128 = 16;
     let mut budget = Budget::default();
-    budget.memory = memory();
+    (budget.memory, budget.progress) = (memory(), PROGRESS);
     let exchange = Exchange::new(whole, &problem(whole, options)?)?.budget(budget);
     let Some(RankList(ranks)) = ranks else { return Ok(exchange) };
     let fits = check_fits("the places of all ranks", whole.ranks(), PLACES);
@@ -334,11 +334,8 @@ pub(crate) fn catalogue(
 
 /// Ranks the choices, as far as memory and some seconds allow; `search` are those for searches, if given.
 pub(crate) fn ranked(exchange: &Exchange<'_>, search: Option<f64>) -> Result<Selection, Error> {
-    let bar = Bar::new("{wide_bar} {percent} % of the candidates counted, {eta} left");
-    bar.of(|&progress| {
-        let mut budget = Budget::default();
-        (budget.memory, budget.progress) = (memory(), progress);
-        budget.search = search.unwrap_or(budget.search);
-        exchange.clone().budget(budget).select()
-    })
+    let mut budget = Budget::default();
+    (budget.memory, budget.progress) = (memory(), PROGRESS);
+    budget.search = search.unwrap_or(budget.search);
+    exchange.clone().budget(budget).select()
 }

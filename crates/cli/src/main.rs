@@ -2,10 +2,11 @@
 //!
 //! Every command builds one report and prints it as a table or, with `--json`, as one object. Data
 //! goes to standard output, all else to standard error. Exit status: 0 success, 1 failed check, 2
-//! bad input, 141 if nothing reads the output any more.
+//! bad input, 128 + signal if a signal ends it, such as 141 if nothing reads the output any more.
 #![forbid(unsafe_code)]
 
 mod args;
+mod bar;
 mod commands;
 mod completion;
 mod demand;
@@ -36,7 +37,16 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(answer) => return failure::answer(answer),
     };
-    match host::start().and_then(|()| commands::run(&args.command)) {
+    let found = host::start().and_then(|()| {
+        unfinished::listen();
+        bar::show();
+        commands::run(&args.command)
+    });
+    bar::clear_bar();
+    if let Some(signal) = unfinished::ended_by() {
+        return ExitCode::from(128 + signal as u8);
+    }
+    match found {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Failed) => ExitCode::from(1),
         Err(problem) if failure::has_no_reader(&problem) => ExitCode::from(failure::NO_READER),

@@ -1,7 +1,6 @@
 //! Output formats of reports.
 
 mod answer;
-mod bar;
 mod file;
 mod heat;
 mod json;
@@ -11,13 +10,12 @@ mod plot;
 mod table;
 
 pub(crate) use answer::Answer;
-pub(crate) use bar::Bar;
 pub(crate) use file::{check_files, check_folder, write_file, write_folder};
 pub(crate) use heat::{Heat, Links};
 pub(crate) use json::{
     Bandwidth, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, VERSION,
 };
-pub(crate) use output::{height, print, print_beside};
+pub(crate) use output::{height, print, print_beside, print_text};
 pub(crate) use picture::{check_picture, write_picture};
 pub(crate) use plot::{Axes, Curve, Plot, Stroke};
 pub(crate) use table::{Field, Table, facts, table, width};

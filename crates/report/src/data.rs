@@ -3,7 +3,7 @@
 use serde::Serialize;
 use topocoll::{
     Choice, Endpoint, Error, Exchange, Fastest, Front, Injection, Line, Machine, PerClass, Priced,
-    Selection, Sweep, bounds,
+    Progress, Selection, Sweep, bounds,
 };
 
 use super::Asked;
@@ -17,9 +17,6 @@ const BYTES: usize = 1_200_000;
 
 /// Block sizes of the sweep, powers of two from 1 B to 1 MiB.
 const DOUBLINGS: u32 = 20;
-
-/// Parts of the work that makes a page, whose progress is reported.
-pub const PARTS: u64 = 4;
 
 /// Seconds of one core for all simulations, by estimate.
 const SIMULATED: f64 = 10.0;
@@ -166,11 +163,11 @@ struct Point {
     seconds: f64,
 }
 
-/// The page's data. Calls `done` after each part.
+/// The page's data.
 pub(crate) fn gather(
     exchange: &Exchange<'_>,
     asked: &Asked<'_>,
-    done: &dyn Fn(),
+    progress: &Progress<'_>,
 ) -> Result<Data, Error> {
     let (machine, problem) = (exchange.machine(), exchange.problem());
     let mut selection = exchange.select()?;
@@ -180,13 +177,9 @@ pub(crate) fn gather(
         selection.choices[..=undecided].rotate_right(1);
     }
     let sizes: Vec<u64> = (0..=DOUBLINGS).map(|i| 1 << i).collect();
-    done();
     let swept = exchange.sweep(&sizes, &[])?;
-    done();
     let found = exchange.front(&[])?;
-    done();
-    let (plays, unplayed) = plays(exchange, &selection, asked);
-    done();
+    let (plays, unplayed) = plays(exchange, &selection, asked, progress);
     let ranked = |choice: &Choice| {
         let play = plays.iter().position(|play| play.is(&choice.algorithm, &choice.parameters));
         let simulated = play.and_then(|play| plays[play].simulated());
@@ -257,15 +250,19 @@ fn plays(
     exchange: &Exchange<'_>,
     selection: &Selection,
     asked: &Asked<'_>,
+    progress: &Progress<'_>,
 ) -> (Vec<Play>, Vec<[String; 2]>) {
     let best = selection.choices.iter().enumerate();
     let best = best.filter(|(i, choice)| {
         selection.choices[..*i].iter().all(|earlier| earlier.algorithm != choice.algorithm)
     });
     let best = best.map(|(_, choice)| (&*choice.algorithm, &choice.parameters));
+    let names: Vec<_> = asked.algorithm.into_iter().chain(best).collect();
+    (progress.starting)("drawing schedules", names.len() as u64);
     let (mut plays, mut unplayed, mut written) = (Vec::<Play>::new(), Vec::new(), 0);
     let mut simulations = Simulations { model: asked.model.as_ref(), left: SIMULATED };
-    for (name, setting) in asked.algorithm.into_iter().chain(best) {
+    for (name, setting) in names {
+        (progress.done)(1);
         if plays.iter().any(|play| play.is(name, setting)) {
             continue;
         }

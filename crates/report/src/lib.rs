@@ -21,9 +21,8 @@ mod scene;
 mod times;
 pub mod words;
 
-use topocoll::{Error, Exchange, Parameters};
+use topocoll::{Error, Exchange, Parameters, Progress};
 
-pub use data::PARTS;
 pub use times::Model;
 
 /// What a page is asked for.
@@ -51,12 +50,16 @@ pub struct Page {
     pub played: usize,
 }
 
-/// The page of an exchange. Calls `done` after each of [`PARTS`].
+/// The page of an exchange. Progress of the exchange's own work goes to its budget.
 ///
 /// # Errors
 /// The exchange cannot be ranked.
-pub fn report(exchange: &Exchange<'_>, asked: &Asked<'_>, done: &dyn Fn()) -> Result<Page, Error> {
-    let data = data::gather(exchange, asked, done)?;
+pub fn report(
+    exchange: &Exchange<'_>,
+    asked: &Asked<'_>,
+    progress: &Progress<'_>,
+) -> Result<Page, Error> {
+    let data = data::gather(exchange, asked, progress)?;
     Ok(Page {
         html: page::page(&data.title, &data),
         ranked: data.ranking.iter().map(|ranked| ranked.algorithm.clone()).collect(),

@@ -59,7 +59,8 @@ impl Exchange<'_> {
     /// # Errors
     /// A requested algorithm does not exist or does not apply.
     pub fn front(&self, asked: &[(String, Parameters)]) -> Result<Front, Error> {
-        let quick = Budget { search: self.limits().search, ..Budget::quick() };
+        let Budget { search, progress, .. } = *self.limits();
+        let quick = Budget { search, progress, ..Budget::quick() };
         let reference = self.at_reference().budget(quick);
         let (mut pool, bound) =
             (self.pool(&reference, asked, &[self.problem().block_bytes])?, self.bounds());

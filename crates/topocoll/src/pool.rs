@@ -84,8 +84,6 @@ pub(crate) struct Pool<'x> {
     searches: Searches,
     /// Segments that may be counted for all block sizes.
     left: u128,
-    /// Segments that were counted, for progress.
-    done: u128,
 }
 
 impl<'m> Exchange<'m> {
@@ -109,6 +107,7 @@ impl<'x> Pool<'x> {
         asked: &[(&'x dyn Algorithm, Parameters)],
         block_sizes: &[u64],
     ) -> Result<Self, (String, NotApplicable)> {
+        (reference.limits().progress.starting)("building candidates", 0);
         let pricing = Pricing::new(reference);
         let every = match asked {
             [] => reference.algorithms().map(|algorithm| (algorithm, Parameters::new())).collect(),
@@ -126,11 +125,9 @@ impl<'x> Pool<'x> {
         });
         let solved: Vec<Result<Solved, NotApplicable>> = solved.collect();
         let left = reference.limits().work / PART_FOR_ALL_SIZES;
-        let (asked_for, rejected, candidates) = (Vec::new(), Vec::new(), Vec::new());
+        let (own, rejected, candidates, latest) = Default::default();
         let searches = Searches::within(reference.limits().search);
-        let (latest, done) = (Vec::new(), 0);
-        let mut pool =
-            Self { pricing, asked: asked_for, rejected, candidates, latest, searches, left, done };
+        let mut pool = Self { pricing, asked: own, rejected, candidates, latest, searches, left };
         for ((algorithm, given), solved) in every.into_iter().zip(solved) {
             let name = algorithm.info().name.clone();
             match solved {
@@ -152,10 +149,12 @@ impl<'x> Pool<'x> {
         pool.decide();
         let views = if asked.is_empty() { pool.try_views() } else { Vec::new() };
         for (algorithm, _) in searched {
+            (reference.limits().progress.starting)("searching for schedules", 0);
             let first = search(algorithm).expect("bug: not a search");
             pool.search(algorithm, &first);
         }
         if asked.is_empty() {
+            (reference.limits().progress.starting)("trying views and fewer ports", 0);
             pool.search_views(&views);
             pool.try_fewer_ports(&views);
         }
@@ -268,6 +267,7 @@ impl<'x> Pool<'x> {
 
     /// All candidates at a block size, with prices as far as the budget goes.
     pub(crate) fn at(&mut self, bytes: u64) -> Vec<Found> {
+        (self.exchange().limits().progress.starting)("pricing candidates", 0);
         let sized = self.exchange().sized(bytes);
         let pricing = Pricing::new(&sized);
         let pairs = u128::from(sized.problem().ranks).pow(2);
@@ -432,10 +432,10 @@ impl<'x> Pool<'x> {
         Some((latest.map(|(_, own)| own.clone()).or_else(solved)?, false))
     }
 
-    /// Says how much may be counted, with what was counted before.
+    /// Says how much may be counted.
     fn announce(&self, work: impl Iterator<Item = u128>, most: u128) {
         let sum = work.fold(0u128, u128::saturating_add).min(most);
-        (self.exchange().limits().progress.starting)(clipped(self.done.saturating_add(sum)));
+        (self.exchange().limits().progress.starting)("counting candidates", clipped(sum));
     }
 
     /// The price of a schedule at the reference size, or by another pricing, counted step by step, and the
@@ -461,7 +461,6 @@ impl<'x> Pool<'x> {
         });
         let whole = price.is_none_or(|price| price.priced == Priced::Exactly);
         let done = if whole { work } else { per_step * u128::from(steps) };
-        self.done += done;
         (price, done)
     }
 

@@ -157,6 +157,7 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Selection {
     let reference = exchange.at_reference();
     let mut pool = Pool::new(&reference, &[], &[exchange.problem().block_bytes])
         .expect("bug: no algorithm is asked for");
+    (exchange.limits().progress.starting)("computing bounds", 0);
     let bound = exchange.bounds();
     let found = pool.at(exchange.problem().block_bytes);
     let fastest = pool.fastest();
@@ -189,6 +190,7 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Selection {
 fn run_freely(exchange: &Exchange<'_>, selection: &mut Selection, pool: &mut Pool<'_>) {
     /// The powers.
     const SIZES: std::ops::RangeInclusive<u32> = 6..=20;
+    (exchange.limits().progress.starting)("simulating choices", 0);
     selection.all_at_once = all_at_once(exchange);
     let schedule = |choice: &Choice| pool.schedule(exchange, choice);
     let of = Of { exchange, schedule: &schedule };

@@ -118,7 +118,8 @@ impl Simulations<'_> {
     ) -> Result<Vec<Result<f64, NotSimulated>>, AnalysisError> {
         let clipped = |messages: u128| u64::try_from(messages).unwrap_or(u64::MAX);
         let fits = self.cases.iter().filter(|case| case.fits);
-        (progress.starting)(clipped(fits.map(|case| case.estimate.messages).sum()));
+        let messages = clipped(fits.map(|case| case.estimate.messages).sum());
+        (progress.starting)("simulating messages", messages);
         let run = |case: &Case, memory: u128| {
             if !case.fits {
                 return Ok(Err(NotSimulated::Budget));
@@ -130,7 +131,7 @@ impl Simulations<'_> {
                 (progress.done)(messages / equivalent);
             };
             let mut control = Control::NONE;
-            control.progress = Progress { starting: &|_| (), done: &done };
+            control.progress = Progress { starting: &|_, _| (), done: &done };
             let found =
                 free_running(&case.schedule, self.machine, self.model, memory, None, control)?;
             let rest = clipped(case.estimate.messages).saturating_sub(delivered.into_inner());

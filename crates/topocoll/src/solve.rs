@@ -65,7 +65,8 @@ impl Exchange<'_> {
         algorithm: &dyn Algorithm,
         given: &Parameters,
     ) -> Result<(Parameters, Price), NotApplicable> {
-        let quick = Budget { search: self.limits().search, ..Budget::quick() };
+        let Budget { search, progress, .. } = *self.limits();
+        let quick = Budget { search, progress, ..Budget::quick() };
         let reference = self.at_reference().budget(quick);
         let mut pool =
             Pool::new(&reference, &[(algorithm, given.clone())], &[self.problem().block_bytes])

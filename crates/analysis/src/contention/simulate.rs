@@ -43,6 +43,8 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
         return Err(AnalysisError::Time { what: "a flit takes less than a picosecond".to_owned() });
     }
     let classes = symmetry::common(&traffic.classes(), &*machine.topology);
+    let progress = &request.control.progress;
+    (progress.starting)("building messages", 0);
     let survey = survey(traffic, machine, &clock, &classes)?;
     if settings.routing == Routing::Adaptive && model.needs_links && survey.turns_back {
         return Err(AnalysisError::Routing {
@@ -62,6 +64,7 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     let classed = classed(request, &survey) && simulated;
     let own = OnceLock::new();
     let channels = classed.then(|| {
+        (progress.starting)("assigning virtual channels", 0);
         let find = || Arc::new(ChannelClasses::fewest(traffic, machine, settings.vcs));
         Arc::clone(request.channels.unwrap_or(&own).get_or_init(find))
     });
@@ -76,7 +79,8 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
         let of = Of { dateline, channels, classes: &ranks.classes, records: request.records };
         (model.make)(machine, &settings, &clock, of)
     };
-    (request.control.progress.starting)(u64::try_from(survey.messages).unwrap_or(u64::MAX));
+    let messages = u64::try_from(survey.messages).unwrap_or(u64::MAX);
+    (progress.starting)("simulating messages", messages);
     let mut total = Total::new(&clock, settings.vcs);
     total.link_seconds = closed.link_seconds;
     match request.sync {
@@ -212,8 +216,12 @@ fn apart<'a>(
     let run_piece = |steps: &[u32]| {
         let mut network: Option<Box<dyn Network + 'a>> = None;
         let mut outs = Vec::new();
-        let mut now = 0;
+        let (mut now, mut stopped) = (0, false);
         for &step in steps {
+            stopped = (request.control.stop)();
+            if stopped {
+                break;
+            }
             if closed[step as usize] {
                 outs.push(None);
                 continue;
@@ -237,7 +245,7 @@ fn apart<'a>(
                 break;
             }
         }
-        Ok((outs, network.map(|network| network.links().to_vec())))
+        Ok((outs, network.map(|network| network.links().to_vec()), stopped))
     };
     let mut shares = Shares::new(request, clock, classes);
     let mut starts = vec![0; classes.count() as usize];
@@ -246,7 +254,7 @@ fn apart<'a>(
     for some in steps.chunks(piece * waiting()) {
         let pieces = parallel::chunks(some, piece).map(run_piece);
         for piece in pieces.collect::<Vec<_>>() {
-            let (outs, links) = piece?;
+            let (outs, links, stopped) = piece?;
             for out in outs {
                 let before = total.time;
                 match out {
@@ -281,6 +289,7 @@ fn apart<'a>(
             if let Some(links) = links {
                 total.merge_links(&links);
             }
+            total.out.partial |= stopped;
             if total.out.partial {
                 return Ok(());
             }

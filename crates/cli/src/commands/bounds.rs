@@ -7,6 +7,7 @@ use super::heading::{about_demand, assumed_by};
 use super::plural;
 use super::repairs::{self, Repair};
 use super::whole::Whole;
+use crate::bar::starting;
 use crate::demand::sizes;
 use crate::machine::{exchange, machine};
 use crate::render::{Answer, Blocks, Bounds, Field, Head, blocks, print, seconds, table};
@@ -64,6 +65,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
         check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;
         exchange = exchange.demand(&sizes.demand)?;
     }
+    starting("computing bounds", 0);
     let (best, problem) = (exchange.bounds(), *exchange.problem());
     // Of a subset, and of sizes, only the strongest bounds are known.
     let is_listed = problem.ranks == machine.ranks() && sizes.is_none();

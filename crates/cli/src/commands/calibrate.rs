@@ -1,13 +1,14 @@
 use std::io::Write as _;
 
-use anyhow::Context;
 use serde::Serialize;
 use topocoll::{Fit, Regret, Sample, fit, measure, regret};
 
 use super::plural;
+use crate::bar::{PROGRESS, starting};
 use crate::host::{check_threads, cores, memory};
 use crate::render::{
-    Answer, Bar, Field, VERSION, bytes, check_files, facts, print, seconds, table, write_file,
+    Answer, Field, VERSION, bytes, check_files, facts, print, print_text, seconds, table,
+    write_file,
 };
 use crate::{Outcome, args};
 
@@ -90,9 +91,7 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
         }),
     };
     if !args.check && args.out.is_none() && !args.json {
-        std::io::stdout()
-            .write_all(machine_file(args, threads, &fit).as_bytes())
-            .context("cannot write the machine file")?;
+        print_text(&machine_file(args, threads, &fit))?;
         return Ok(Outcome::Fine);
     }
     print(args.json, &report, || text(&report, &regrets))?;
@@ -109,11 +108,10 @@ fn measure_all(args: &args::Calibrate, threads: usize) -> anyhow::Result<Vec<Vec
         .flat_map(|ranks| BLOCKS.map(|block| (ranks, block)))
         .filter(|&(ranks, block)| u64::from(ranks).pow(2) * block <= LARGEST)
         .collect();
-    let bar = Bar::new("{wide_bar} {human_pos} of {human_len} cells, {eta} left");
-    bar.set_length(cells.len() as u64);
+    starting("measuring cells", cells.len() as u64);
     let measured = cells.into_iter().map(|(ranks, block)| {
         let cell = measure(ranks, block, threads, args.rounds)?;
-        bar.inc(1);
+        (PROGRESS.done)(1);
         Ok(cell)
     });
     measured.collect()

@@ -1,11 +1,10 @@
 use std::io::Write as _;
 
-use anyhow::Context;
 use serde::Serialize;
 use topocoll::{Fit, Network};
 
 use super::mpi_program::said;
-use crate::render::{Answer, VERSION, facts, print, seconds, write_file};
+use crate::render::{Answer, VERSION, facts, print, print_text, seconds, write_file};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -39,9 +38,7 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     match &args.out {
         Some(path) => write_file(path, |out| Ok(out.write_all(file.as_bytes())?))?,
         None if !args.json => {
-            std::io::stdout()
-                .write_all(file.as_bytes())
-                .context("cannot write the machine file")?;
+            print_text(&file)?;
             return Ok(Outcome::Fine);
         }
         None => {}

@@ -3,6 +3,7 @@ use topocoll::text::value;
 use topocoll_certificate::{Fault, Proved, check};
 use topocoll_report::words::ports_of;
 
+use crate::bar::starting;
 use crate::machine::read_whole;
 use crate::render::{Answer, Blocks, VERSION, blocks, bytes, facts, print};
 use crate::{Outcome, args};
@@ -49,6 +50,7 @@ struct Bounds {
 pub(crate) fn run(args: &args::Check) -> anyhow::Result<Outcome> {
     let name = value(&args.file.to_string_lossy());
     let text = read_whole(&args.file, LARGEST)?;
+    starting("following blocks", 0);
     let found = check(&text);
     if let Err(fault @ (Fault::NoCertificate | Fault::Version(_))) = &found {
         anyhow::bail!("`{name}`: {fault}");

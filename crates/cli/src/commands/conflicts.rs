@@ -4,6 +4,7 @@ use serde::Serialize;
 use topocoll::contention::{Placed, Traffic};
 use topocoll::{AnalysisError, Conflict, ConflictReport, ConflictingMessage, Machine, conflicts};
 
+use crate::bar::starting;
 use crate::host::memory;
 use crate::render::Answer;
 
@@ -39,6 +40,7 @@ pub(super) fn find(
     machine: &Machine,
     asked: Option<usize>,
 ) -> anyhow::Result<Result<ConflictReport, String>> {
+    starting("counting conflicts", 0);
     match conflicts(traffic, machine, asked, memory()) {
         Ok(report) => Ok(Ok(report)),
         Err(e @ AnalysisError::Work { .. }) => Ok(Err(e.to_string())),

@@ -11,6 +11,7 @@ use super::heading::{about, assumed_by, title};
 use super::sweep::{
     asked, check_served, files, kind, not_searched, partly, spaced, why, write_plot,
 };
+use crate::bar::PROGRESS;
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
     Answer, Axes, Blocks, Bounds, Curve, Field, Head, PartlyPriced, Plot, Rejected, Stroke,
@@ -53,6 +54,7 @@ pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let catalogue = catalogue(&machine, options, &args.schedule)?;
     let mut budget = Budget::default();
     budget.search = args.budget.unwrap_or(budget.search);
+    budget.progress = PROGRESS;
     let exchange = exchange(&machine, options, None)?.catalogue(&catalogue).budget(budget);
     let (machine, problem) = (exchange.machine(), exchange.problem());
     let found = exchange.front(&asked(args, &catalogue)?)?;

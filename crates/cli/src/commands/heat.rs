@@ -6,6 +6,7 @@ use topocoll::contention::{Share, Traffic};
 use topocoll::{Failure, Graph, Lattice, LinkId, Machine, Rank, Shape, Topology};
 
 use crate::args::Simulate;
+use crate::bar::{PROGRESS, starting};
 use crate::render::{Heat, Links, bytes, check_picture, write_picture};
 
 /// Most ranks of a grid, and of other machines, which are drawn by pairs.
@@ -66,9 +67,11 @@ fn write(
     let topology = &*machine.topology;
     let numbered = topology.link_numbers();
     let all = if numbered > 0 { numbered as usize } else { ranks * ranks };
+    starting("drawing steps", traffic.steps().into());
     let mut carried = vec![0u128; all];
     let mut share = Share::default();
     for step in 0..traffic.steps() {
+        (PROGRESS.done)(1);
         for node in (0..machine.ranks()).map(Rank) {
             traffic.share(node, step, &mut share);
             for send in &share.sends {

@@ -7,6 +7,7 @@ use anyhow::Context;
 use serde::de::DeserializeOwned;
 
 use crate::args;
+use crate::bar::starting;
 
 const PROGRAM: &str = "topocoll-mpi";
 
@@ -36,6 +37,7 @@ pub(super) fn said<T: DeserializeOwned>(
         !launch.contains(odd),
         "--launch takes words separated by spaces, without quotes, not {launch:?}"
     );
+    starting("measuring over MPI", 0);
     let mut words = launch.split_whitespace();
     let launcher = words.next().context("--launch names no command")?;
     let beside = || -> Option<PathBuf> {

@@ -7,9 +7,9 @@ use std::io::BufWriter;
 use anyhow::Context;
 use serde::{Serialize, Serializer};
 use topocoll::contention::{
-    AllToAll, ContentionModel, Job, Pattern, Placed, PlacedRoutes, Ranks, Request, Routing,
-    Scheduled, Settings, Simulation, Sync, Traffic, in_seconds, simulate, steps_model, write_links,
-    write_trace,
+    AllToAll, ContentionModel, Control, Job, Pattern, Placed, PlacedRoutes, Ranks, Request,
+    Routing, Scheduled, Settings, Simulation, Sync, Traffic, in_seconds, simulate, steps_model,
+    write_links, write_trace,
 };
 use topocoll::{
     AnalysisError, Endpoint, Machine, Order, Parameters, Rank, Schedule, Time, link_totals,
@@ -18,10 +18,12 @@ use topocoll::{
 use self::answer::{assumes, steps_text, text};
 use super::heading::{about_schedule, title_of};
 use super::request::{Messages, model};
-use super::{conflicts, heat, watch};
+use super::{conflicts, heat};
+use crate::bar::{PROGRESS, starting};
 use crate::host::memory;
 use crate::machine::{Named, problem};
 use crate::render::{Bandwidth, Blocks, Head, Seconds, bytes, print, write_file};
+use crate::unfinished::{ended_by, heeding};
 use crate::values::ALL_TO_ALL;
 use crate::{Outcome, args};
 
@@ -78,7 +80,6 @@ struct Report {
     accuracy: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     deadlock: Option<Vec<Stuck>>,
-    partial: bool,
 }
 
 #[derive(Serialize)]
@@ -257,6 +258,7 @@ fn by_steps(
     placed: Option<&Placed<'_>>,
     (subject, head, about): (Subject, Head, String),
 ) -> anyhow::Result<Outcome> {
+    starting("counting messages", 0);
     let found = steps_model(traffic, machine, memory()).map_err(topocoll::Error::from)?;
     let named = conflicts::find(traffic, machine, args.conflicts)?;
     heat::draw(args, machine, traffic, &title_of(machine, &about), &subject.name)?;
@@ -290,10 +292,10 @@ fn by_model(
 ) -> anyhow::Result<Outcome> {
     let sync = args.sync.map_or(Sync::Free, Sync::from);
     let records = args.trace.is_some() || args.csv.is_some();
-    let found = watch::watched(|control| {
+    let found = heeding(|stop| {
         let mut request = Request::new(traffic, machine, model, memory());
         (request.settings, request.sync) = (settings, sync);
-        (request.records, request.control) = (records, control);
+        (request.records, request.control) = (records, Control { progress: PROGRESS, stop });
         request.ranks = args.method.map(|method| match method {
             args::Ranks::Classes => Ranks::Classes,
             args::Ranks::EveryRank => Ranks::Every,
@@ -302,9 +304,16 @@ fn by_model(
     })
     .map_err(topocoll::Error::from)
     .with_context(|| format!("--model {}", model.name))?;
-    heat::draw(args, machine, traffic, &title_of(machine, &about), &subject.name)?;
+    let stopped = found.partial && ended_by().is_some();
+    if stopped && found.messages == 0 {
+        return Ok(Outcome::Failed);
+    }
+    // Files do not say that a result is partial.
+    if !stopped {
+        heat::draw(args, machine, traffic, &title_of(machine, &about), &subject.name)?;
+    }
     for (path, trace) in [(&args.trace, true), (&args.csv, false)] {
-        let Some(path) = path else { continue };
+        let Some(path) = path.as_ref().filter(|_| !stopped) else { continue };
         write_file(path, |file| {
             let mut out = BufWriter::new(file);
             match trace {
@@ -314,13 +323,9 @@ fn by_model(
             .map_err(|e: AnalysisError| topocoll::Error::from(e).into())
         })?;
     }
-    let max_link_bytes = match (traffic.schedule(), found.busiest) {
-        (_, Some((most, ..))) => Some(most),
-        (Some(schedule), None) => {
-            link_totals(schedule, machine).map(|totals| totals.max_link_bytes)
-        }
-        (None, None) => None,
-    };
+    let schedule = traffic.schedule().filter(|_| !stopped);
+    let totals = || Some(link_totals(schedule?, machine)?.max_link_bytes);
+    let max_link_bytes = found.busiest.map(|(most, ..)| most).or_else(totals);
     let mut report = report(machine, model, &settings, sync, &found, (subject, head));
     report.max_link_bytes = max_link_bytes;
     if !found.partial && report.deadlock.is_none() {
@@ -345,8 +350,9 @@ fn report(
     settings: &Settings,
     sync: Sync,
     found: &Simulation,
-    (subject, head): (Subject, Head),
+    (subject, mut head): (Subject, Head),
 ) -> Report {
+    head.partial = found.partial;
     let cycle = found.cycle as f64;
     let cycles = |time: f64| Blocks(time / cycle);
     let by_cycle = model.name != "fluid" && found.cycle > 0;
@@ -414,7 +420,6 @@ fn report(
             _ => model.accuracy(machine),
         },
         deadlock: (!found.deadlock.is_empty()).then(|| found.deadlock.iter().map(stuck).collect()),
-        partial: found.partial,
     }
 }
 

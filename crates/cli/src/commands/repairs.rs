@@ -5,6 +5,7 @@ use serde::Serialize;
 use topocoll::{Machine, Problem, Shape, best_bounds};
 
 use super::whole::problem_on;
+use crate::bar::{PROGRESS, starting};
 use crate::render::{Blocks, Field, Table, blocks, table};
 
 /// The machine with one failure repaired.
@@ -34,7 +35,9 @@ pub(super) fn of(machine: &Machine, problem: &Problem) -> anyhow::Result<Vec<Rep
     };
     let (_, most) = bound(&whole);
     let mut repairs = Vec::new();
+    starting("trying repairs", lattice.failures().len() as u64);
     for failure in lattice.failures() {
+        (PROGRESS.done)(1);
         // A node whose links have all failed cannot be repaired alone.
         let Ok(topology) = lattice.repaired(failure) else { continue };
         let repaired = machine.on(topology);

@@ -6,13 +6,14 @@ use serde::Serialize;
 use topocoll::Parameters;
 use topocoll::contention::check_model;
 use topocoll::text::printable;
-use topocoll_report::{Asked, PARTS, report};
+use topocoll_report::{Asked, report};
 
 use super::heading::{about, assumed_by};
 use super::{command_line, request, within};
+use crate::bar::PROGRESS;
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine, parameters};
-use crate::render::{Answer, Bar, Head, bytes, check_files, print, write_file};
+use crate::render::{Answer, Head, bytes, check_files, print, write_file};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -54,11 +55,8 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     let command = (args.schedule.iter()).fold(command, |command, path| {
         format!("{command} --schedule {}", printable(&path.to_string_lossy()))
     });
-    let bar = Bar::new("{wide_bar} {pos} of {len} parts, {eta} left");
-    bar.set_length(PARTS);
     let asked = Asked { algorithm, model, command, memory: memory() };
-    let page = report(&exchange, &asked, &|| bar.inc(1))?;
-    drop(bar);
+    let page = report(&exchange, &asked, &PROGRESS)?;
     let Some(best) = page.ranked.first() else {
         anyhow::bail!(
             "no algorithm serves this exchange: `topocoll algorithms {}` says why",

@@ -10,6 +10,7 @@ use topocoll::{Block, Collective, Demand, Error, Parameters, Problem, Rank, Sche
 
 use super::heading::{about_demand, assumed_by};
 use super::plural;
+use crate::bar::{PROGRESS, starting};
 use crate::demand::schedule_of_sizes;
 use crate::host::{check_threads, cores, memory};
 use crate::machine::{Named, exchange, machine};
@@ -55,6 +56,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
     check_threads(args.threads.unwrap_or(1))?;
     let threads = |bytes| args.threads.unwrap_or_else(|| cores().min(worthwhile_threads(bytes)));
+    starting("planning", 0);
     let made = driver(&schedule, demand, threads);
     let (mut driver, block_sizes, bytes_moved) = made.map_err(|error| match error {
         Error::Exec(ExecError::Memory { .. }) => {
@@ -76,6 +78,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
         Some(demand) => exchange.demand(demand)?,
         None => exchange,
     };
+    starting("counting messages", 0);
     let counts = exchange.count(&schedule);
     let predicted = counts.map(|counts| counts.time.total());
     let report = Report {
@@ -185,7 +188,9 @@ fn measure(
     let (mut input, mut output) = (vec![0; input as usize], vec![0; output as usize]);
     pattern::fill(problem, sizes.clone(), &mut input);
     let (mut times, mut copies, mut wrong) = (Vec::new(), Vec::new(), None);
+    starting("exchanging", repeats as u64);
     for _ in 0..repeats {
+        (PROGRESS.done)(1);
         // Both start with the output in the caches as a fill leaves it.
         output.fill(1);
         copies.push(match problem.operation {

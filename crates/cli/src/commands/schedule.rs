@@ -1,14 +1,15 @@
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 
 use anyhow::Context;
 use topocoll::formats::{FORMATS, Source, Writer};
 use topocoll::text::value;
 use topocoll::{Rank, check_counting_work};
 
+use crate::bar::{PROGRESS, Watched, bytes_done, clear_bar, starting};
 use crate::error::say;
 use crate::host::memory;
 use crate::machine::{Named, machine, schedule};
-use crate::render::{Bar, check_files, check_folder, write_file, write_folder};
+use crate::render::{check_files, check_folder, write_file, write_folder};
 use crate::{Outcome, args};
 
 pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
@@ -33,15 +34,21 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     }
     let mut source = Source::new(&schedule, &machine, memory());
     source.only = args.rank.map(Rank);
-    let bar = Bar::new("{spinner} {bytes} written, {bytes_per_sec}");
+    starting("writing bytes", 0);
     let written = match (format.writer, &args.out) {
         (Writer::File(write), Some(path)) => {
-            write_file(path, |file| into(&source, write, bar.watch(file)))
+            write_file(path, |file| into(&source, write, Watched(file)))
         }
-        (Writer::File(write), None) => into(&source, write, bar.watch(std::io::stdout().lock())),
+        (Writer::File(write), None) => {
+            let out = std::io::stdout().lock();
+            if out.is_terminal() {
+                clear_bar();
+            }
+            into(&source, write, out)
+        }
         (Writer::Folder(write), Some(path)) => {
-            let written = |bytes| bar.inc(bytes);
-            let fill = |folder: &_| write(&source, folder, &written).map_err(topocoll::Error::from);
+            let fill =
+                |folder: &_| write(&source, folder, PROGRESS.done).map_err(topocoll::Error::from);
             write_folder(path, |folder| Ok(fill(folder)?))
         }
         (Writer::Folder(_), None) => {
@@ -50,7 +57,7 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     };
     written.with_context(|| format!("--format {}", format.name))?;
     if let Some(path) = &args.out {
-        say(&format!("note: `{}` has {}", value(&path.to_string_lossy()), bar.bytes()));
+        say(&format!("note: `{}` has {}", value(&path.to_string_lossy()), bytes_done()));
     }
     Ok(Outcome::Fine)
 }

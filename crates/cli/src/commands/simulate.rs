@@ -8,12 +8,11 @@ use topocoll::{
 use super::heading::{about_demand, about_schedule, assumed_by, title_of};
 use super::request::Messages;
 use super::{IN_TURN, conflicts, heat, network, request};
+use crate::bar::{PROGRESS, starting};
 use crate::demand::schedule_of_sizes;
 use crate::host::memory;
 use crate::machine::{Named, exchange, machine};
-use crate::render::{
-    Answer, Bandwidth, Bar, Head, Seconds, bytes, check_files, facts, print, seconds,
-};
+use crate::render::{Answer, Bandwidth, Head, Seconds, bytes, check_files, facts, print, seconds};
 use crate::values::{Model, RankList};
 use crate::{Outcome, args};
 
@@ -71,14 +70,13 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     };
     check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
     let mut slowest = Slowest::default();
-    let bar = Bar::new("{wide_bar} {human_pos} of {human_len} steps, {eta} left");
-    bar.set_length(schedule.rule().steps().into());
+    starting("counting steps", schedule.rule().steps().into());
     let counts = count_steps(&schedule, &machine, None, memory(), |step, count| {
         slowest.look_at(step, count, &machine.timing);
-        bar.inc(1);
+        (PROGRESS.done)(1);
     })
     .map_err(topocoll::Error::from)?;
-    drop(bar);
+    starting("counting links", 0);
     let traffic = Scheduled::new(&schedule, &machine);
     heat::check_work(args, &traffic)?;
     let conflicts = conflicts::find(&traffic, &machine, args.conflicts)?;
@@ -130,7 +128,11 @@ fn unequal(
         None => &sizes.demand,
     };
     let mut slowest = Slowest::default();
-    let each = |step, count: &StepCount| slowest.look_at(step, count, &machine.timing);
+    starting("counting steps", schedule.rule().steps().into());
+    let each = |step, count: &StepCount| {
+        slowest.look_at(step, count, &machine.timing);
+        (PROGRESS.done)(1);
+    };
     let counts = count_steps(&schedule, machine, Some(demand), memory(), each)
         .map_err(topocoll::Error::from)?;
     let mut report = report(machine, &schedule, &counts, None);

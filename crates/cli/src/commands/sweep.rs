@@ -17,6 +17,7 @@ use self::files::{plot, write_csv};
 use super::say_refused;
 use super::within::{self, Left};
 use super::{front, request};
+use crate::bar::PROGRESS;
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
@@ -202,6 +203,7 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let mut budget = Budget::default();
     (budget.memory, budget.simulation) = (memory(), args.budget);
     budget.search = args.budget.unwrap_or(budget.search);
+    budget.progress = PROGRESS;
     let exchange = exchange(&machine, options, None)?.catalogue(&catalogue).budget(budget);
     let sizes = block_sizes(&args.blocks, args.points)?;
     let mut found = Found {

@@ -11,11 +11,13 @@ use topocoll::{Collective, Error, Exchange, Machine, Problem, Sync};
 use super::gains::{Gains, library};
 use super::mpi_program::said;
 use super::say_refused;
+use crate::bar::starting;
 use crate::error::say;
 use crate::host::check_fits;
 use crate::machine::{catalogue, exchange, machine, ranked, read_whole};
 use crate::render::{
-    Answer, VERSION, bytes, check_files, print, print_beside, seconds, table, write_file,
+    Answer, VERSION, bytes, check_files, print, print_beside, print_text, seconds, table,
+    write_file,
 };
 use crate::{Outcome, args};
 
@@ -66,6 +68,7 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
     let sizes = communicators(machine, &args.communicators).map_err(Error::from)?;
     let most = sizes.iter().copied().max().unwrap_or(0);
     check_fits("the ranks of a communicator", most, RANK).context("--communicators")?;
+    starting("counting messages of the library", 0);
     let (tuning, modelled) = match args.measured {
         true => (measured(library, machine, &sizes, operation, args)?, Vec::new()),
         false => by_model(library, machine, &sizes, &[operation])?,
@@ -100,7 +103,7 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
     match &args.out {
         Some(path) => write_file(path, |out| Ok(out.write_all(file.as_bytes())?))?,
         None if !options.json => {
-            std::io::stdout().write_all(file.as_bytes()).context("cannot write the tuning file")?;
+            print_text(&file)?;
             if let Some(gains) = &report.gains {
                 print_beside(&gains.add_to(Answer::default()));
             }

@@ -15,12 +15,11 @@ use topocoll_certificate::check_limits;
 use super::heading::about_schedule;
 use super::whole::Whole;
 use super::{IN_TURN, conflicts, plural};
+use crate::bar::{PROGRESS, starting};
 use crate::error::say;
 use crate::host::memory;
 use crate::machine::{Named, exchange, machine, schedule};
-use crate::render::{
-    Answer, Bar, Blocks, Bounds, Head, blocks, check_files, print, table, write_file,
-};
+use crate::render::{Answer, Blocks, Bounds, Head, blocks, check_files, print, table, write_file};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -92,6 +91,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
         Some(_) => None,
     };
     let broken = claims.map_or(Vec::new(), |claims| broken(&claims, &found.counts));
+    starting("computing bounds", 0);
     let placed = exchange.placed(&schedule);
     // Claims are of the machine that a subset forms, and counts of the links of the whole machine.
     let (network, bounds) = match placed {
@@ -135,6 +135,7 @@ fn certify(
     machine: &Machine,
     counts: &Counts,
 ) -> anyhow::Result<String> {
+    starting("writing the certificate", 0);
     let mut digest = String::new();
     write_file(path, |file| {
         let mut text = Vec::new();
@@ -168,13 +169,13 @@ impl Found {
 
 fn find(schedule: &Schedule, machine: &Machine, method: Option<Method>) -> anyhow::Result<Found> {
     if schedule.rule().names_blocks() {
-        let found = Bar::new("{wide_bar} {percent} % proved, {eta} left")
-            .of(|progress| verify_watched(schedule, machine, method, memory(), progress))
+        let found = verify_watched(schedule, machine, method, memory(), &PROGRESS)
             .map_err(topocoll::Error::from)?;
         let Verification { method, classes, violation, counts, resent_blocks, .. } = found;
         let proof = Proof { method, classes, violation, resent_blocks };
         return Ok(Found { proof: Some(proof), counts });
     }
+    starting("counting messages", 0);
     let counts = check_counting_work(schedule, machine)
         .and_then(|()| count(schedule, machine, None, memory()))
         .map_err(topocoll::Error::from)?;

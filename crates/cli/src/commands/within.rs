@@ -6,8 +6,9 @@ use topocoll::contention::{ContentionModel, Estimate, Settings, check_model};
 use topocoll::{Error, Machine, NotSimulated, Simulations};
 
 use super::{plural, request};
+use crate::bar::PROGRESS;
 use crate::error::say;
-use crate::render::{Bar, duration};
+use crate::render::duration;
 
 /// The cost of a simulation that was not run or not finished.
 #[derive(Serialize)]
@@ -52,9 +53,7 @@ pub(super) fn run(
             raise(simulations),
         ));
     }
-    let found = Bar::new("{wide_bar} {percent} % of the simulations, {eta} left")
-        .of(|progress| simulations.run(progress));
-    named(found, model)
+    named(simulations.run(&PROGRESS), model)
 }
 
 /// An error of a simulation, with the option that asks for it.

@@ -9,6 +9,9 @@ pub(crate) const VERSION: u32 = 2;
 #[derive(Serialize, Debug)]
 pub(crate) struct Head {
     version: u32,
+    /// Whether the work was stopped; what it did not do is missing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) partial: bool,
     machine: String,
     topology: String,
     timing: String,
@@ -49,6 +52,7 @@ impl Head {
     fn of(machine: &Machine, (operation, block_bytes): (&'static str, u64)) -> Self {
         Self {
             version: VERSION,
+            partial: false,
             machine: machine.name.clone(),
             topology: machine.topology.short_form(),
             timing: machine.timing.name.clone(),

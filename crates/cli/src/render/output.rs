@@ -7,7 +7,9 @@ use textwrap::{Options, WordSplitter, wrap};
 use topocoll::text::{is_printable, printable};
 
 use super::{Answer, width};
+use crate::bar::clear_bar;
 use crate::error::NO_OUTPUT;
+use crate::unfinished::printing;
 
 /// Fewer columns than this are as many.
 const NARROWEST: usize = 20;
@@ -22,12 +24,20 @@ pub(crate) fn print(
         true => escaped(&serde_json::to_string_pretty(report)?) + "\n",
         false => styled(&text()),
     };
+    print_text(&shown)
+}
+
+/// Prints a text to standard output as it is.
+pub(crate) fn print_text(text: &str) -> anyhow::Result<()> {
+    clear_bar();
+    let _whole = printing();
     let mut out = AutoStream::auto(std::io::stdout().lock());
-    out.write_all(shown.as_bytes()).and_then(|()| out.flush()).context(NO_OUTPUT)
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context(NO_OUTPUT)
 }
 
 /// Prints a text to standard error, beside the data on standard output, and ignores failures.
 pub(crate) fn print_beside(text: &Answer) {
+    clear_bar();
     let mut out = AutoStream::auto(std::io::stderr().lock());
     let _ = out.write_all(styled(text).as_bytes());
 }

@@ -275,31 +275,6 @@ fn an_unfinished_file_is_removed_when_the_program_is_ended() {
 }
 
 #[test]
-fn an_interrupted_simulation_says_how_far_it_came_and_fails() {
-    let line = "simulate torus:16x16 --traffic alltoall --model flit --block 1MiB --json";
-    for tenths in [5, 20, 80] {
-        let mut command = Command::new("env");
-        command.args(["--default-signal", env!("CARGO_BIN_EXE_topocoll")]).args(line.split(' '));
-        let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(100 * tenths));
-        let sent = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
-        assert!(sent.unwrap().success());
-        let found = child.wait_with_output().unwrap();
-        // It has not begun yet.
-        if found.status.code() == Some(128 + 2) {
-            continue;
-        }
-        let json: serde_json::Value = serde_json::from_slice(&found.stdout).unwrap();
-        assert_eq!((found.status.code(), &json["partial"]), (Some(1), &true.into()), "{json}");
-        assert!(json["time_seconds"].as_f64().unwrap() > 0.0, "{json}");
-        assert!((0.0..=1.0).contains(&json["link_utilisation"].as_f64().unwrap()), "{json}");
-        assert_eq!(json["rank_bytes_per_second"], serde_json::Value::Null);
-        return;
-    }
-    panic!("never begun");
-}
-
-#[test]
 fn a_file_beyond_the_size_limit_is_an_error_and_is_removed() {
     let schedule = ["schedule", "torus:16x16", "--algorithm", "direct", "--format"];
     for format in ["csv", "simgrid"] {

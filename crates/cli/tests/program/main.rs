@@ -5,6 +5,7 @@ mod arguments;
 mod files;
 mod gains;
 mod help;
+mod long;
 mod old_files;
 mod options;
 mod steps;
