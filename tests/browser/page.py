@@ -60,6 +60,15 @@ class Page(Chromium):
         before = self.painted()
         self.assertEqual((at, before), (self.text("#step"), self.painted()))
 
+    def test_a_page_has_less_than_2_megabytes(self):
+        """Of schedules that differ by rank, each number takes little more than a byte."""
+        machines = [("torus:6x6/0,0+0", 4, 300_000)]
+        for machine, ports, most in machines + ([("torus:8x8x8/0,0,0+0", 6, 2_000_000)] if LONG else []):
+            path = self.open(machine, "--ports", str(ports))
+            self.assertLess(path.stat().st_size, most, machine)
+            self.follow(1, 20)
+            self.arrives(1, 20)
+
     def test_every_block_is_followed_to_its_destination(self):
         chance = random.Random(1)
         machines = [("torus:16x16", 256, []), ("full:16", 16, []), ("cluster:4,4,2", 10, []),

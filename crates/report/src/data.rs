@@ -12,8 +12,9 @@ use super::scene::{Scene, scene, stand_in};
 use crate::number::{Blocks, bytes, parameters, seconds};
 use crate::words::{in_full, particulars, plural, reason, title};
 
-/// The approximate limit of the bytes of all schedules in a page but the first.
-const BYTES: usize = 1_200_000;
+/// The most bytes of all schedules in a page, which has less than 2 MB with them, and of all but the first.
+const BYTES: usize = 1_600_000;
+const OTHERS: usize = 450_000;
 
 /// Block sizes of the sweep, powers of two from 1 B to 1 MiB.
 const DOUBLINGS: u32 = 20;
@@ -259,7 +260,7 @@ fn plays(
     let best = best.map(|(_, choice)| (&*choice.algorithm, &choice.parameters));
     let names: Vec<_> = asked.algorithm.into_iter().chain(best).collect();
     (progress.starting)("drawing schedules", names.len() as u64);
-    let (mut plays, mut unplayed, mut written) = (Vec::<Play>::new(), Vec::new(), 0);
+    let (mut plays, mut unplayed, mut room) = (Vec::<Play>::new(), Vec::new(), BYTES);
     let mut simulations = Simulations { model: asked.model.as_ref(), left: SIMULATED };
     for (name, setting) in names {
         (progress.done)(1);
@@ -267,21 +268,22 @@ fn plays(
             continue;
         }
         let mut refuse = |reason: &str| unplayed.push([name.to_owned(), reason.to_owned()]);
-        let mut drawn =
-            |scene: Option<Scene>| play(&scene?, setting, &mut simulations, asked.memory);
+        let mut drawn = |scene: Option<Scene>| {
+            let play = play(&scene?, setting, &mut simulations, asked.memory)?;
+            let size =
+                serde_json::to_string(&play).expect("bug: a schedule cannot be written").len();
+            (size <= BYTES).then_some((play, size))
+        };
         let whole = drawn(scene(exchange, name, setting));
-        let Some(play) = whole.or_else(|| drawn(stand_in(exchange, name, setting))) else {
+        let Some((play, size)) = whole.or_else(|| drawn(stand_in(exchange, name, setting))) else {
             refuse("too many messages for a page, and no smaller machine has the algorithm");
             continue;
         };
-        let size = serde_json::to_string(&play).map_or(usize::MAX, |text| text.len());
-        if !plays.is_empty() {
-            if written + size > BYTES {
-                refuse("the page is full; --algorithm puts it first");
-                continue;
-            }
-            written += size;
+        if size > room {
+            refuse("the page is full; --algorithm puts it first");
+            continue;
         }
+        room = (room - size).min(if plays.is_empty() { OTHERS } else { room });
         plays.push(play);
     }
     (plays, unplayed)

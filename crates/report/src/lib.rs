@@ -15,6 +15,7 @@ mod layout;
 pub mod names;
 mod network;
 pub mod number;
+mod packed;
 mod page;
 mod play;
 mod scene;

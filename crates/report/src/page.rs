@@ -6,9 +6,10 @@ const HTML: &str = include_str!("page/page.html");
 const STYLES: &str = include_str!("page/style.css");
 
 /// The scripts; each uses only earlier ones.
-const SCRIPTS: [&str; 18] = [
+const SCRIPTS: [&str; 19] = [
     include_str!("page/format.js"),
     include_str!("page/elements.js"),
+    include_str!("page/packed.js"),
     include_str!("page/schedule.js"),
     include_str!("page/network.js"),
     include_str!("page/layout.js"),

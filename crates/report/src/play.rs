@@ -3,12 +3,13 @@
 
 use serde::Serialize;
 use topocoll::{
-    Block, Parameters, Part, Period, Rank, RankClasses, Route, Schedule, Shape, SlotRun, SlotSet,
-    Step, check_counting_work,
+    Block, Parameters, Period, Rank, RankClasses, Route, Schedule, Shape, SlotRun, SlotSet, Step,
+    check_counting_work,
 };
 
 use super::interned::Interned;
 use super::network::Network;
+use super::packed::{list, lists};
 use super::scene::{Extent, Scene};
 use super::times::{Model, STEPS, Times, by_steps, cost, priced, simulated};
 use crate::number::parameters;
@@ -19,8 +20,11 @@ const MESSAGES: u64 = 80_000;
 /// The most steps of one schedule, over all classes: in many of them a rank may be idle.
 const RANK_STEPS: u128 = 400_000;
 
-/// The most numbers of one schedule that describe its slots, if only a part is drawn.
-const NUMBERS: usize = 200_000;
+/// The most numbers of one schedule that describe its slots.
+const NUMBERS: usize = 1_000_000;
+
+/// Numbers of a run of slots: first, counts and strides of the inner and outer index.
+const RUN: usize = 5;
 
 /// A schedule that can be played.
 ///
@@ -45,17 +49,22 @@ pub(crate) struct Play {
     slots: u64,
     /// Initial layouts, one for all ranks, by class or by rank: runs of consecutive receivers,
     /// translated to rank 0, slot by slot; -1 begins a run of empty slots.
+    #[serde(serialize_with = "lists::<2, _, _, _>")]
     start: Vec<Vec<i64>>,
-    /// Runs of slots: first and count; or first, counts and strides of the inner and outer index,
-    /// and the bytes of each block that move where it is not whole.
-    sets: Vec<Vec<Vec<i64>>>,
+    /// Runs of slots, [`RUN`] numbers each.
+    #[serde(serialize_with = "lists::<RUN, _, _, _>")]
+    sets: Vec<Vec<i64>>,
     /// Bytes of each set.
+    #[serde(serialize_with = "list")]
     bytes: Vec<u128>,
     /// Dimension, or port, and hops, in turn; on a grid the first is the machine's own.
     routes: Vec<Vec<i64>>,
     steps: Vec<Moves>,
-    /// Startup, transmission, propagation, rearrangement and barrier of each step.
-    seconds: Vec<[f64; 5]>,
+    /// Startup, transmission, propagation, rearrangement and barrier of steps, each written once.
+    terms: Vec<[f64; 5]>,
+    /// The number of the terms of each step.
+    #[serde(serialize_with = "list")]
+    seconds: Vec<usize>,
     /// Timelines, that of the steps model first.
     times: Vec<Times>,
     /// Why the contention model has no timeline.
@@ -67,9 +76,10 @@ pub(crate) struct Play {
 #[derive(Serialize)]
 struct Moves {
     /// By class: the peer, the slots sent, the slots received and the route of each message.
+    #[serde(serialize_with = "lists::<4, _, _, _>")]
     sends: Vec<Vec<usize>>,
     /// By class, or by rank if ranks of a class differ: slots read and slots written, in turn.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "lists::<2, _, _, _>")]
     copies: Vec<Vec<usize>>,
 }
 
@@ -79,8 +89,8 @@ pub(super) struct Simulations<'a> {
     pub(super) left: f64,
 }
 
-/// The schedule of a scene; `None` if it has too many messages for a page. If a part is drawn and
-/// the slots are too many, they are omitted. `setting` is the one of the whole machine.
+/// The schedule of a scene; `None` if it has too many messages for a page. If the slots are too many,
+/// they are omitted. `setting` is the one of the whole machine.
 pub(super) fn play(
     scene: &Scene,
     setting: &Parameters,
@@ -99,8 +109,8 @@ pub(super) fn play(
     let ranks = every(scene, &classes);
     let mut play = played(scene, &classes, &ranks, followed)?;
     let numbers = play.start.iter().map(Vec::len).sum::<usize>()
-        + play.sets.iter().flatten().map(Vec::len).sum::<usize>();
-    if scene.part == Extent::Period && numbers > NUMBERS {
+        + play.sets.iter().map(Vec::len).sum::<usize>();
+    if numbers > NUMBERS {
         play = played(scene, &classes, &ranks, false)?;
     }
     let own = std::mem::replace(&mut play.setting, parameters(setting));
@@ -133,7 +143,9 @@ fn add_times(
             Err(reason) => play.untimed = Some(format!("{} model: {reason}", model.0.name)),
         }
     }
-    play.seconds = found.terms;
+    let mut terms = Interned::default();
+    play.seconds = found.terms.iter().map(|step| terms.name(step.map(f64::to_bits))).collect();
+    play.terms = terms.all.into_iter().map(|step| step.map(f64::from_bits)).collect();
     Some(())
 }
 
@@ -181,6 +193,7 @@ fn played(scene: &Scene, classes: &RankClasses, every: &[Rank], followed: bool) 
         bytes,
         routes: names.routes.all,
         steps,
+        terms: Vec::new(),
         seconds: Vec::new(),
         times: Vec::new(),
         untimed: None,
@@ -193,14 +206,14 @@ struct Names {
     followed: bool,
     block_bytes: u64,
     /// Sets of slots, with their bytes.
-    sets: Interned<(Vec<Vec<i64>>, u128)>,
+    sets: Interned<(Vec<i64>, u128)>,
     routes: Interned<Vec<i64>>,
 }
 
 impl Names {
     fn set(&mut self, set: &SlotSet) -> usize {
         let runs = match self.followed {
-            true => set.runs().iter().map(written).collect(),
+            true => written(set),
             false => Vec::new(),
         };
         self.sets.name((runs, set.bytes(self.block_bytes)))
@@ -212,15 +225,44 @@ impl Names {
     }
 }
 
-fn written(run: &SlotRun) -> Vec<i64> {
-    let slots = &run.slots;
-    let mut out = vec![slots.base as i64, slots.inner.count as i64];
-    let plain = slots.outer.count == 1 && slots.inner.stride == 1;
-    if !plain || run.part != Part::Whole {
-        out.extend([slots.inner.stride, slots.outer.count as i64, slots.outer.stride]);
-    }
-    if let Part::Bytes { first, end } = run.part {
-        out.extend([first as i64, end as i64]);
+/// The runs of a set, joined where one continues the one before: slots of neighbouring runs become one run, and
+/// equal runs at equal distances its outer index.
+fn written(set: &SlotSet) -> Vec<i64> {
+    let runs = set.runs().iter().map(|SlotRun { slots, .. }| {
+        let (inner, outer) = (&slots.inner, &slots.outer);
+        let stride = if inner.count == 1 { 1 } else { inner.stride };
+        let apart = if outer.count == 1 { 0 } else { outer.stride };
+        [slots.base as i64, inner.count as i64, stride, outer.count as i64, apart]
+    });
+    let lines = joined(runs, |last, next| {
+        let plain = [&*last, &next].iter().all(|run| run[2..] == [1, 1, 0]);
+        let joins = plain && next[0] == last[0] + last[1];
+        last[1] += if joins { next[1] } else { 0 };
+        joins
+    });
+    let planes = joined(lines, |last, next| {
+        let far = next[0] - last[0];
+        let joins =
+            last[1..3] == next[1..3] && next[3] == 1 && (last[3] == 1 || far == last[3] * last[4]);
+        if joins {
+            last[4] = if last[3] == 1 { far } else { last[4] };
+            last[3] += 1;
+        }
+        joins
+    });
+    planes.concat()
+}
+
+/// Runs, each of them joined to the one before if `join` does so.
+fn joined(
+    runs: impl IntoIterator<Item = [i64; RUN]>,
+    join: impl Fn(&mut [i64; RUN], [i64; RUN]) -> bool,
+) -> Vec<[i64; RUN]> {
+    let mut out: Vec<[i64; RUN]> = Vec::new();
+    for run in runs {
+        if !out.last_mut().is_some_and(|last| join(last, run)) {
+            out.push(run);
+        }
     }
     out
 }

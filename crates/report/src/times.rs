@@ -9,6 +9,7 @@ use topocoll::contention::{
 use topocoll::{AnalysisError, Counts, Rank, RankClasses, StepCount, Time, count_steps};
 
 use super::interned::Interned;
+use super::packed::{list, lists};
 use super::scene::Scene;
 
 /// The most numbers of one timeline.
@@ -40,14 +41,18 @@ pub(super) struct Times {
     /// The unit of all times.
     unit: f64,
     /// When all ranks begin each step; empty if each rank goes on by itself.
+    #[serde(serialize_with = "list")]
     starts: Vec<u64>,
     /// When copies are done, when the first message to the rank is posted, when the last message from it
     /// and the last message to it are delivered, from the rank's beginning of the step; each written once.
+    #[serde(serialize_with = "lists::<4, _, _, _>")]
     names: Vec<[i64; 4]>,
     /// Names of consecutive ranks, or classes; each written once.
+    #[serde(serialize_with = "lists::<1, _, _, _>")]
     words: Vec<Vec<usize>>,
     /// By step: words of the names by class, or by rank if ranks of a class differ; one name if all are
     /// equal.
+    #[serde(serialize_with = "lists::<1, _, _, _>")]
     steps: Vec<Vec<usize>>,
 }
 

@@ -2,7 +2,8 @@
 
 /** The slots of a set, in order. */
 function* slotsOf(runs) {
-  for (const [base, count, stride = 1, outer = 1, apart = 0] of runs) {
+  for (let at = 0; at < runs.length; at += 5) {
+    const [base, count, stride, outer, apart] = runs.slice(at, at + 5);
     for (let i = 0; i < outer; i += 1) {
       for (let j = 0; j < count; j += 1) yield base + i * apart + j * stride;
     }

@@ -7,6 +7,7 @@ const part = (id) => document.getElementById(id);
 
 addPatterns(part('patterns'));
 head(part('head'), data);
+data.plays.forEach(unpack);
 const schedules = data.plays.map((play) => new Schedule(play));
 let player;
 if (schedules.length > 0) {
