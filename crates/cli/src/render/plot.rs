@@ -1,14 +1,16 @@
 use super::picture::{Anchor, BLACK, Paint, Picture, Place, Svg, TEXT, TITLE, WHITE};
-use topocoll_report::number::{blocks, bytes, time_unit};
+use topocoll_report::number::{blocks, bytes, duration};
 
 /// Pixels of the axes with their labels, of the legend beside, and of the caption above.
 const AXES: (u32, u32) = (720, 480);
 const LEGEND: u32 = 330;
 const CAPTION: u32 = 50;
+/// About the width of a letter.
+const LETTER: i32 = 6;
 /// Pixels of an entry of the legend.
 const ENTRY: u32 = 20;
 /// The sides of the axes: left, top, right, bottom.
-const FRAME: [i32; 4] = [76, CAPTION as i32 + 12, 707, CAPTION as i32 + 424];
+const FRAME: [i32; 4] = [76, CAPTION as i32 + 22, 707, CAPTION as i32 + 424];
 /// The most labels on an axis.
 const LABELS: usize = 12;
 /// The approximate number of markers on a curve.
@@ -45,6 +47,8 @@ pub(crate) enum Axes {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stroke {
     Solid,
+    /// Solid, of values that are only lower bounds.
+    AtLeast,
     Dashed,
     /// A lower bound: dotted and grey, without markers.
     Limit,
@@ -84,19 +88,14 @@ impl Picture for Plot {
         }
         let ((from, to), (least, most)) = (all(|p| p.0), all(|p| p.1));
         let (from, to) = if from < to { (from, to) } else { (from / 2.0, from * 2.0) };
-        let (scale, y_desc) = match self.axes {
-            Axes::TimeOverSize => {
-                let (scale, unit) = time_unit(most);
-                (scale, format!("predicted time [{unit}]"))
+        let (x_desc, y_desc) = match self.axes {
+            Axes::TimeOverSize => ("block size", "predicted time"),
+            Axes::VolumeOverStartups => {
+                ("startups [steps]", "volume over the busiest links [blocks]")
             }
-            Axes::VolumeOverStartups => (1.0, "volume over the busiest links [blocks]".to_owned()),
-        };
-        let x_desc = match self.axes {
-            Axes::TimeOverSize => "block size [bytes]",
-            Axes::VolumeOverStartups => "startups [steps]",
         };
         // Decades of the vertical axis, which ends at the powers of ten around the values.
-        let decade = |value: f64| (value / scale).log10().floor() as i32;
+        let decade = |value: f64| value.log10().floor() as i32;
         let (low, high) = (decade(least), decade(most) + 1);
         let [left, top, right, bottom] = FRAME;
         let across = |value: f64| {
@@ -123,7 +122,11 @@ impl Picture for Plot {
             let y = down(row);
             svg.line(&[(left, y), (right, y)], GRID, 1);
             svg.line(&[(left - 5, y), (left, y)], BLACK, 1);
-            svg.text(&row.to_string(), (left - 10, y), TEXT, Anchor::EndMiddle);
+            let label = match self.axes {
+                Axes::TimeOverSize => duration(row),
+                Axes::VolumeOverStartups => row.to_string(),
+            };
+            svg.text(&label, (left - 10, y), TEXT, Anchor::EndMiddle);
         }
         for value in powers_of_two(from, to) {
             let x = across(value);
@@ -136,12 +139,14 @@ impl Picture for Plot {
             svg.text(&label, (x, bottom + 10), TEXT, Anchor::Middle);
         }
         svg.line(&[(left, top), (left, bottom), (right, bottom)], BLACK, 1);
-        svg.text(&y_desc, (12, (top + bottom) / 2), TEXT, Anchor::Upwards);
+        svg.text(y_desc, (12, (top + bottom) / 2), TEXT, Anchor::Upwards);
         svg.text(x_desc, ((left + right) / 2, bottom + 32), TEXT, Anchor::Middle);
 
+        if let Axes::TimeOverSize = self.axes {
+            self.name_winners(svg, across);
+        }
         for (i, curve) in self.curves.iter().enumerate() {
-            let pixels: Vec<_> =
-                curve.points.iter().map(|&(x, y)| (across(x), down(y / scale))).collect();
+            let pixels: Vec<_> = curve.points.iter().map(|&(x, y)| (across(x), down(y))).collect();
             draw(svg, i, curve.stroke, &pixels, (pixels.len().div_ceil(MARKERS), i));
         }
         let last = |i: &usize| self.curves[*i].points.last().map_or(0.0, |point| point.1);
@@ -155,6 +160,44 @@ impl Picture for Plot {
             svg.text(&self.curves[i].label, (x + 50, y - 6), TEXT, Anchor::Start);
         }
         Ok(())
+    }
+}
+
+impl Plot {
+    /// A band above the axes with the name of the lowest schedule in each range.
+    fn name_winners(&self, svg: &mut Svg, across: impl Fn(f64) -> i32) {
+        let solid = || self.curves.iter().enumerate().filter(|(_, it)| it.stroke == Stroke::Solid);
+        let at = |curve: &Curve, x: f64| curve.points.iter().find(|p| p.0 == x).map(|p| p.1);
+        let mut all: Vec<f64> = solid().flat_map(|(_, it)| it.points.iter().map(|p| p.0)).collect();
+        all.sort_by(f64::total_cmp);
+        let mut ranges: Vec<(f64, usize)> = Vec::new();
+        for x in all {
+            let known = solid().filter_map(|(i, curve)| Some((i, at(curve, x)?)));
+            let Some((lowest, _)) = known.min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+            if ranges.last().is_none_or(|(_, last)| *last != lowest) {
+                ranges.push((x, lowest));
+            }
+        }
+        let [_, top, right, _] = FRAME;
+        for (place, &(from, i)) in ranges.iter().enumerate() {
+            let (begin, end) =
+                (across(from), ranges.get(place + 1).map_or(right, |next| across(next.0)));
+            let (label, wide) = (&self.curves[i].label, LETTER * self.curves[i].label.len() as i32);
+            let colour = COLOURS[(i + i / 6) % COLOURS.len()];
+            svg.rectangle((begin + 1, top - 18), (end - 1, top - 2), Paint::Outline(colour, 2));
+            match wide + 4 < end - begin {
+                true => svg.text(label, (begin + 5, top - 15), TEXT, Anchor::Start),
+                // In a short range, below it.
+                false => {
+                    svg.text(
+                        label,
+                        ((begin + end) / 2 - 5, top + 4 + wide / 2),
+                        TEXT,
+                        Anchor::Upwards,
+                    );
+                }
+            }
+        }
     }
 }
 
@@ -187,7 +230,7 @@ fn draw(
     // Shapes and colours cycle together; each cycle shifts the shapes by one.
     let colour = COLOURS[(i + i / 6) % COLOURS.len()];
     match stroke {
-        Stroke::Solid => svg.line(pixels, colour, 2),
+        Stroke::Solid | Stroke::AtLeast => svg.line(pixels, colour, 2),
         Stroke::Dashed => svg.dashes(pixels, colour, (7, 5)),
         Stroke::Limit => return svg.dashes(pixels, GREY, (2, 3)),
     }

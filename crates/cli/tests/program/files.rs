@@ -27,14 +27,21 @@ fn a_plot_has_equal_bytes_each_time_and_names_every_line() {
         "alltoall of 1 B to 4 KiB blocks on paragon-16x16 (torus:16x16)",
         "timing paragon-16x16",
         "steps model, topocoll 0",
-        "block size [bytes]",
-        "predicted time [ms]",
+        ">block size<",
+        ">predicted time<",
+        // Labels of the axes have their own units.
+        ">1 KiB<",
+        ">10 ms<",
+        ">1 s<",
         "suh-shin",
         "suh-yalamanchili (published formula)",
     ] {
         assert!(svg.contains(part), "{part}");
     }
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+    // Winners are named twice: in the legend, and in the band above the axes.
+    let named = |name: &str| svg.matches(&format!(">{name}<")).count();
+    assert_eq!(["suh-shin", "strided-rings", "bruck"].map(named), [2, 2, 1]);
 }
 
 #[test]
@@ -312,22 +319,6 @@ fn a_page_has_equal_bytes_each_time_and_shows_the_ranking_of_select() {
         let sum: f64 =
             entry["seconds"].as_array().unwrap().iter().filter_map(serde_json::Value::as_f64).sum();
         assert!((sum - choice["time_seconds"].as_f64().unwrap()).abs() <= 1e-9 * sum);
-    }
-    // The steps of a play add up to the time of the schedule.
-    for play in data["plays"].as_array().unwrap() {
-        let steps = play["seconds"].as_array().unwrap().iter();
-        let sum: f64 =
-            steps.flat_map(|s| s.as_array().unwrap()).filter_map(serde_json::Value::as_f64).sum();
-        let entry = data["ranking"].as_array().unwrap().iter();
-        let named = |e: &&serde_json::Value| {
-            e["algorithm"] == play["algorithm"] && e["setting"] == play["setting"]
-        };
-        for entry in entry.filter(named) {
-            let terms =
-                entry["seconds"].as_array().unwrap().iter().filter_map(serde_json::Value::as_f64);
-            let time: f64 = terms.sum();
-            assert!((sum - time).abs() <= 1e-9 * time, "{}: {sum} {time}", play["algorithm"]);
-        }
     }
 }
 

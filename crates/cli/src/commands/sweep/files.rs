@@ -75,7 +75,11 @@ pub(super) fn plot(machine: &Machine, problem: &Problem, found: &Found) -> Plot 
         let name = named(&line.algorithm, &line.given, published);
         Curve {
             label: if floor { format!("{name}, at least") } else { name },
-            stroke: if published { Stroke::Dashed } else { Stroke::Solid },
+            stroke: match published {
+                true => Stroke::Dashed,
+                false if floor => Stroke::AtLeast,
+                false => Stroke::Solid,
+            },
             points: (points.iter())
                 .map(|&(i, timed)| (found.sweep.block_sizes[i] as f64, timed.seconds))
                 .collect(),
