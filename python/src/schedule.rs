@@ -263,7 +263,14 @@ impl Schedule {
             let none = Parameters::new();
             let asked = Some((name.as_str(), if own { &none } else { parameters }));
             let exchange = Exchange::new(&machine, &schedule.problem)?.catalogue(&catalogue);
-            let asked = Asked { algorithm: asked, model: None, command, memory: memory() };
+            let asked = Asked {
+                catalogue: &catalogue,
+                algorithm: asked,
+                model: None,
+                against: None,
+                command,
+                memory: memory(),
+            };
             let page = watch.progress(|progress| {
                 let mut budget = Budget::default();
                 budget.progress = progress;

@@ -45,6 +45,10 @@ class Drawing(Chromium):
     def texts(self):
         return [shape["text"] for shape in self.shapes("text")]
 
+    def in_space(self):
+        """Shows all planes of a machine with three dimensions."""
+        Select(self.find("#watch .plane")).select_by_value("")
+
     def canvas(self):
         return self.find("#watch canvas")
 
@@ -62,6 +66,7 @@ class Drawing(Chromium):
         for machine, *options in [("mesh:8x8x8",), ("twisted-torus:4x4x8",), ("torus:4x4x4*2",)]:
             for size in [DESKTOP, PHONE]:
                 self.open(machine, *options, size=size)
+                self.in_space()
                 cut = self.run_script(EDGES + """
                     const cut = [];
                     for (let yaw = 0; yaw < 12; yaw += 1) {
@@ -84,6 +89,7 @@ class Drawing(Chromium):
 
     def test_space_turns_by_keys_and_buttons(self):
         self.open("mesh:4x4x4")
+        self.in_space()
         pictures = [self.painted()]
         for key in [Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.ARROW_RIGHT, Keys.ARROW_DOWN]:
             self.canvas().send_keys(Keys.SHIFT, key)
@@ -100,9 +106,17 @@ class Drawing(Chromium):
 
     def test_a_plane_is_cut_out(self):
         self.open("mesh:4x3x5")
-        whole = self.painted()
         shown = "return drawing.places.flatMap((_, rank) => (drawing.shown(rank) ? [rank] : []))"
+        # It opens on one plane, and each press shows another.
         plane = Select(self.find("#watch .plane"))
+        self.assertEqual((self.run_script(shown), plane.first_selected_option.text), (list(range(15)), "0 at 0"))
+        self.assertEqual(self.browser.execute_script("return document.querySelector('#heat canvas').view.plane.value"), "0:0")
+        self.press("#watch [aria-label='Next plane']")
+        self.assertEqual(self.run_script(shown), list(range(15, 30)))
+        self.press("#watch [aria-label='Plane before']")
+        self.press("#watch [aria-label='Plane before']")
+        self.assertEqual((self.run_script(shown), self.find("#watch .turn").is_enabled()), (list(range(60)), True))
+        whole = self.painted()
         plane.select_by_value("1:2")
         self.assertEqual(self.run_script(shown), [rank for rank in range(60) if rank // 5 % 3 == 2])
         self.assertFalse(self.find("#watch .turn").is_enabled())
@@ -172,6 +186,7 @@ class Drawing(Chromium):
         self.assertEqual(self.texts()[-16:], [*"28 29 30 31 24 25 26 27".split(), *"4 5 6 7 0 1 2 3".split()])
         self.assertIn("Around dimension 0 a link arrives 4 further along dimension 1.", self.text("#watch .side"))
         self.open("twisted-torus:4x4x8")
+        self.in_space()
         self.assertIn("(3,0,0) → (0,0,4)", self.texts())
         self.assertIn("(0,3,0) → (0,0,4)", self.texts())
 
@@ -258,6 +273,7 @@ class Drawing(Chromium):
     def test_512_ranks_are_drawn_in_time(self):
         for machine in ["mesh:8x8x8", "torus:8x8x8"] if LONG else ["mesh:8x8x8"]:
             self.open(machine)
+            self.in_space()
             times = self.run_script("""
                 const scratch = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
                 return Array.from({ length: 20 }, () => {

@@ -23,10 +23,11 @@ from selenium.webdriver.support.ui import Select
 from chromium import DESKTOP, HERE, LONG, PHONE, PROGRAM, Chromium
 from drawing import Drawing
 from over_time import OverTime
+from saying import Saying
 from taking import Taking
 
 # The cases that this program runs.
-__all__ = ["Drawing", "OverTime", "Page", "Taking"]
+__all__ = ["Drawing", "OverTime", "Page", "Saying", "Taking"]
 
 
 class Page(Chromium):
@@ -67,7 +68,7 @@ class Page(Chromium):
             path = self.open(machine, "--ports", str(ports))
             self.assertLess(path.stat().st_size, most, machine)
             self.follow(1, 20)
-            self.arrives(1, 20)
+            self.assertIn("arrives.", self.text("#followed"))
 
     def test_every_block_is_followed_to_its_destination(self):
         chance = random.Random(1)
@@ -156,6 +157,7 @@ class Page(Chromium):
 
     def test_space_turns_with_the_mouse(self):
         self.open("torus:4x4x4", scheme="dark")
+        Select(self.find("#watch .plane")).select_by_value("")
         self.looks("torus-3d-dark", "#watch .canvas")
         before = self.painted()
         canvas = self.find("#watch canvas")

@@ -22,21 +22,37 @@ mod scene;
 mod times;
 pub mod words;
 
-use topocoll::{Error, Exchange, Parameters, Progress};
+use topocoll::tune::{Library, Modelled, Release};
+use topocoll::{Catalogue, Error, Exchange, Parameters, Progress};
 
 pub use times::Model;
 
 /// What a page is asked for.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
+    /// The algorithms of the exchange.
+    pub catalogue: &'a Catalogue,
     /// The algorithm and the setting that the page is about; without one, the best.
     pub algorithm: Option<(&'a str, &'a Parameters)>,
     /// A contention model, whose times the page has beside those of the steps model.
     pub model: Option<Model>,
+    /// An MPI library to compare with.
+    pub against: Option<Baseline>,
     /// The command that makes the page again.
     pub command: String,
     /// Schedules that need more bytes are not played.
     pub memory: u128,
+}
+
+/// An MPI library, whose default algorithms a page compares with the schedules.
+#[derive(Clone, Debug)]
+pub struct Baseline {
+    /// The library.
+    pub library: &'static Library,
+    /// Its release.
+    pub release: &'static Release,
+    /// The times of its algorithms on the machine.
+    pub modelled: Modelled,
 }
 
 /// A page.

@@ -1,6 +1,7 @@
 //! What reports say about an exchange and the choices for it.
 
-use topocoll::{BestBounds, Choice, Machine, Priced, Problem, Selection, Shape};
+use topocoll::tune::{Library, Release};
+use topocoll::{BestBounds, Choice, Collective, Machine, Priced, Problem, Selection, Shape};
 
 use crate::number::{bandwidth, blocks, bytes, named, seconds};
 
@@ -49,10 +50,44 @@ pub fn on(machine: &Machine, problem: &Problem) -> String {
 #[must_use]
 pub fn rate(problem: &Problem, bound: &BestBounds, seconds: f64) -> String {
     let [rate, _] = problem.bandwidth(seconds);
+    let share = 100.0 * bound.transmission / seconds;
+    format!("{} a rank, {share:.0} % of {}", bandwidth(1.0 / rate), allowed(bound))
+}
+
+/// `what the bisection allows`.
+pub(crate) fn allowed(bound: &BestBounds) -> String {
     let limit = bound.limit.name();
     let allow = if limit.contains("ports") || limit.contains("links") { "allow" } else { "allows" };
-    let share = 100.0 * bound.transmission / seconds;
-    format!("{} a rank, {share:.0} % of what the {limit} {allow}", bandwidth(1.0 / rate))
+    format!("what the {limit} {allow}")
+}
+
+/// What limits a comparison with an MPI library.
+#[must_use]
+pub fn not_compared(
+    library: &Library,
+    release: &Release,
+    operation: Collective,
+    machine: &Machine,
+) -> String {
+    let mut notes = String::new();
+    let (title, of_nodes) = (library.title, machine.topology.shape());
+    if let Some((of, component)) = release.ahead
+        && operation == of
+        && !matches!(of_nodes, Shape::Clustered(nodes) if nodes.nodes() == 1)
+    {
+        notes += &format!(
+            "Between nodes its component {component} comes before them for {operation}; --mca coll ^{component} turns it off.\n"
+        );
+    }
+    if let Shape::Clustered(nodes) = of_nodes
+        && nodes.nodes() > 1
+        && machine.ports.node < nodes.largest()
+    {
+        notes += &format!(
+            "{title} ignores nodes: where their ranks send more messages than a node has ports, messages queue, and simulate refuses the schedule.\n"
+        );
+    }
+    notes
 }
 
 /// `2 ports`, or `7 ports a rank and 16 a node` where a node's differ.

@@ -398,6 +398,12 @@ pub(crate) struct Report {
     /// Simulate the schedules of the page by this model too, as many as fit 10 seconds of one core
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
+    /// Compare with this MPI library: the times of its default algorithms, and the gain over them
+    #[arg(long, value_name = "LIBRARY", value_parser = libraries())]
+    pub(crate) against: Option<String>,
+    /// Version of that library [default: Open MPI's 4.1, MPICH's 5.0]
+    #[arg(long, requires = "against")]
+    pub(crate) release: Option<String>,
     /// Write the page to this file, which appears only when it is complete
     #[arg(long, value_name = "FILE.html")]
     pub(crate) out: PathBuf,

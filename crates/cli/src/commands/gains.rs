@@ -3,7 +3,8 @@
 
 use serde::Serialize;
 use topocoll::tune::{Gain, LIBRARIES, Library, Modelled, Release};
-use topocoll::{Exchange, Machine, Selection, Shape};
+use topocoll::{Exchange, Selection};
+use topocoll_report::words::not_compared;
 
 use crate::render::{Answer, bytes, seconds, table};
 
@@ -69,7 +70,7 @@ impl Gains {
             by_block: sizes.into_iter().map(row).collect(),
             in_step: selection.best().and_then(|best| best.free_running).map_or("", |_| " in step"),
             title: format!("{} {}", library.title, release.name),
-            notes: notes(library, release, modelled, exchange.machine()),
+            notes: not_compared(library, release, modelled.operation(), exchange.machine()),
         }
     }
 
@@ -114,27 +115,4 @@ impl Gains {
             .list("To force:", forced.collect::<String>())
             .notes(format!("Its defaults: {}.\n{}", self.rules, self.notes))
     }
-}
-
-/// What limits the comparison.
-fn notes(library: &Library, release: &Release, modelled: &Modelled, machine: &Machine) -> String {
-    let mut notes = String::new();
-    let (title, of_nodes) = (library.title, machine.topology.shape());
-    if let Some((operation, component)) = release.ahead
-        && operation == modelled.operation()
-        && !matches!(of_nodes, Shape::Clustered(nodes) if nodes.nodes() == 1)
-    {
-        notes += &format!(
-            "Between nodes its component {component} comes before them for {operation}; --mca coll ^{component} turns it off.\n"
-        );
-    }
-    if let Shape::Clustered(nodes) = of_nodes
-        && nodes.nodes() > 1
-        && machine.ports.node < nodes.largest()
-    {
-        notes += &format!(
-            "{title} ignores nodes: where their ranks send more messages than a node has ports, messages queue, and simulate refuses the schedule.\n"
-        );
-    }
-    notes
 }

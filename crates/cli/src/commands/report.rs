@@ -2,14 +2,16 @@
 
 use std::io::Write;
 
+use anyhow::Context as _;
 use serde::Serialize;
-use topocoll::Parameters;
 use topocoll::contention::check_model;
 use topocoll::text::printable;
-use topocoll_report::{Asked, report};
+use topocoll::tune::Modelled;
+use topocoll::{Error, Parameters};
+use topocoll_report::{Asked, Baseline, report};
 
 use super::heading::{about, assumed_by};
-use super::{command_line, request, within};
+use super::{command_line, gains, request, within};
 use crate::bar::PROGRESS;
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine, parameters};
@@ -52,10 +54,22 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     if let Some((model, _)) = &model {
         command += &format!(" --model {}", model.name);
     }
-    let command = (args.schedule.iter()).fold(command, |command, path| {
+    let mut command = (args.schedule.iter()).fold(command, |command, path| {
         format!("{command} --schedule {}", printable(&path.to_string_lossy()))
     });
-    let asked = Asked { algorithm, model, command, memory: memory() };
+    let against = match &args.against {
+        None => None,
+        Some(name) => {
+            let library = gains::library(name);
+            let release = library.release(args.release.as_deref()).map_err(Error::from)?;
+            let operation = exchange.problem().operation;
+            let modelled = Modelled::new(library, &machine, operation).context("--against")?;
+            command += &format!(" --against {name} --release {}", release.name);
+            Some(Baseline { library, release, modelled })
+        }
+    };
+    let asked =
+        Asked { catalogue: &catalogue, algorithm, model, against, command, memory: memory() };
     let page = report(&exchange, &asked, &PROGRESS)?;
     let Some(best) = page.ranked.first() else {
         anyhow::bail!(

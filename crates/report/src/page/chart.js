@@ -99,7 +99,10 @@ function choice(picture, items, distance, look) {
 
 /** Predicted time over block size, with the values under the pointer beside it. */
 function sweepChart(section, data) {
-  const { sizes, bound, lines, fastest } = data.sweep;
+  const { sizes, bound, fastest } = data.sweep;
+  const { library } = data;
+  const own = library ? [{ algorithm: `${library.title} default`, floor: false, seconds: library.by_block.map((row) => row.time_seconds), settings: library.by_block.map((row) => row.algorithm) }] : [];
+  const lines = [...data.sweep.lines, ...own];
   const { width, height, left, right, top, bottom } = CHART;
   const shown = lines.map((line, i) => ({ ...line, i, label: line.floor ? `${line.algorithm}, at least` : line.algorithm }));
   const values = lines.flatMap((line) => line.seconds).concat(bound).filter((value) => value > 0);
@@ -114,17 +117,19 @@ function sweepChart(section, data) {
     ? [svg('path', { d: `${path(bound)} L${x.at(sizes[sizes.length - 1])},${height - bottom} L${x.at(sizes[0])},${height - bottom} Z`, class: 'below' }), svg('path', { d: path(bound), class: 'bound' })]
     : [];
   const curves = shown.filter((line) => line.seconds.every((value) => value > 0)).map((line) => svg('g', { 'data-series': line.i },
-    svg('path', { d: path(line.seconds), class: `curve series-${(line.i + Math.floor(line.i / SERIES)) % SERIES}`, 'stroke-dasharray': line.floor ? '6 4' : undefined }),
+    svg('path', { d: path(line.seconds), class: `curve series-${(line.i + Math.floor(line.i / SERIES)) % SERIES}`, 'stroke-dasharray': line.floor ? '6 4' : line.i === data.sweep.lines.length ? '2 3' : undefined }),
     ...line.seconds.flatMap((value, i) => (i % 4 === line.i % 4 ? [mark(line.i, x.at(sizes[i]), y.at(value))] : []))));
-  const strip = fastest.map((entry, i) => {
-    const from = x.at(Math.max(entry.bytes, sizes[0]));
-    const to = i + 1 < fastest.length ? x.at(fastest[i + 1].bytes) : width - right;
-    const number = shown.findIndex((line) => line.algorithm === entry.algorithm);
-    const room = Math.floor((to - from - 8) / 6.4);
-    return svg('g', {},
-      svg('title', {}, `${named(entry.algorithm, entry.setting)} from ${exactly(entry.bytes)}`),
+  // Settings of one algorithm are one range of the band.
+  const ranges = fastest.map((entry, i) => ({ ...entry, from: x.at(Math.max(entry.bytes, sizes[0])), to: i + 1 < fastest.length ? x.at(fastest[i + 1].bytes) : width - right }));
+  const strip = grouped(ranges, ({ algorithm }, i) => ranges.slice(0, i).findLastIndex((other) => other.algorithm !== algorithm)).map((group, i) => {
+    const [{ algorithm, from }, { to }] = [group[0], group[group.length - 1]];
+    const number = shown.findIndex((line) => line.algorithm === algorithm);
+    return svg('g', { class: 'winner' },
+      svg('title', {}, group.map((entry) => `${named(algorithm, entry.setting)} from ${exactly(entry.bytes)}`).join('; ')),
       svg('rect', { x: from, y: 8, width: Math.max(0, to - from), height: 20, class: `strip series-${(number + Math.floor(number / SERIES)) % SERIES}` }),
-      room > 6 ? svg('text', { x: from + 5, y: 22, class: 'strip-name' }, entry.algorithm.length > room ? `${entry.algorithm.slice(0, room - 1)}…` : entry.algorithm) : '',
+      // The name of a short range is below its middle, downwards.
+      algorithm.length * 6.4 + 8 <= to - from ? svg('text', { x: from + 5, y: 22, class: 'strip-name' }, algorithm)
+        : svg('text', { transform: `translate(${(from + to) / 2 - 3},${top + 5}) rotate(90)`, class: 'strip-name beside' }, algorithm),
       i > 0 ? svg('line', { x1: from, x2: from, y1: 28, y2: height - bottom, class: 'crossing' }) : '');
   });
   const cursor = svg('line', { y1: top, y2: height - bottom, class: 'crosshair' });
@@ -133,28 +138,31 @@ function sweepChart(section, data) {
   const look = (at) => {
     cursor.setAttribute('x1', x.at(sizes[at]));
     cursor.setAttribute('x2', x.at(sizes[at]));
+    const part = sizes[at] / data.block_bytes;
     // A time that is only a floor is not above one that is known.
     const order = [...shown].sort((a, b) => a.floor - b.floor || a.seconds[at] - b.seconds[at]);
     const row = (line) => html('tr', { class: line.floor ? 'floor' : '' },
-      html('td', {}, svg('svg', { width: 14, height: 14, viewBox: '-7 -7 14 14', 'aria-hidden': true }, mark(line.i, 0, 0)), ` ${line.label}`, html('span', { class: 'setting' }, line.settings[at] === '-' ? '' : ` ${line.settings[at]}`)),
+      html('td', {}, svg('svg', { width: 14, height: 14, viewBox: '-7 -7 14 14', 'aria-hidden': true }, mark(line.i, 0, 0)), ` ${line.label}`, settingOf(data.settings, line.algorithm, line.settings[at])),
       html('td', { class: 'number' }, `${line.floor ? '≥ ' : ''}${seconds(line.seconds[at])}`),
+      html('td', { class: 'number' }, bandwidthOf(data, line.seconds[at] / part, !line.floor)),
+      ...(library ? [html('td', { class: 'number' }, times(library.by_block[at].time_seconds / line.seconds[at]))] : []),
       html('td', { class: 'number' }, bound[at] > 0 ? times(line.seconds[at] / bound[at]) : ''));
     table.replaceChildren(
       html('caption', {}, `Blocks of ${bytes(sizes[at])}; lower bound ${seconds(bound[at])}`),
-      html('thead', {}, html('tr', {}, ...['algorithm and best setting', 'time', '× bound'].map((name, i) => html('th', { scope: 'col', class: i > 0 ? 'number' : '' }, name)))),
+      html('thead', {}, html('tr', {}, ...['algorithm and best setting', 'time', 'bandwidth', ...(library ? ['gain'] : []), '× bound'].map((name, i) => html('th', { scope: 'col', class: i > 0 ? 'number' : '' }, name)))),
       html('tbody', {}, ...order.map(row)));
   };
   const picture = chart('Predicted time over block size', frame(x, y, ['block size', 'predicted time'], [bytes, round]), ...area, ...strip, ...curves, cursor);
   const choose = choice(picture, sizes, (size, px) => Math.abs(x.at(size) - px), look);
   const distances = sizes.map((size) => Math.abs(Math.log(size / data.block_bytes)));
   choose(distances.indexOf(Math.min(...distances)));
-  const crossings = fastest.map((entry) => `${named(entry.algorithm, entry.setting)} from ${exactly(entry.bytes)}`);
+  const crossings = fastest.flatMap((entry, i) => [i > 0 ? '; ' : '', entry.algorithm, settingOf(data.settings, entry.algorithm, entry.setting), ` from ${exactly(entry.bytes)}`]);
   section.append(html('h2', {}, 'Block size'),
-    html('p', { class: 'hint' }, 'The best setting of each algorithm at each size. Point at the chart, or use the arrow keys in it. Above it: the fastest by block size. Grey: below the lower bound.'),
+    html('p', { class: 'hint' }, 'The best setting of each algorithm at each size. Point at the chart, or use the arrow keys in it. The band above it names the fastest in each range of sizes. Grey: below the lower bound.'),
     html('figure', {}, picture),
     html('p', { class: 'takes' }, takeChart(picture, () => [data.topology, 'block size']), takeButton('Copy table', 'Copy the times at this block size as text', () => copy(tableText(table)))),
     readout,
-    html('p', {}, html('strong', {}, 'Fastest: '), `${crossings.join('; ')}.`));
+    html('p', {}, html('strong', {}, 'Fastest: '), ...crossings, '.'));
 }
 
 /** Charged volume over steps: the Pareto front, and settings that it beats. */
@@ -187,7 +195,7 @@ function frontChart(section, data) {
     const [cx, cy] = place(point);
     ring.setAttribute('cx', cx);
     ring.setAttribute('cy', cy);
-    readout.textContent = `${named(point.algorithm, point.setting)}: ${many(point.steps, 'step')}, charged volume of ${blocks(point.link_blocks)} blocks, ${seconds(point.seconds)}.`;
+    readout.replaceChildren(point.algorithm, settingOf(data.settings, point.algorithm, point.setting), `: ${many(point.steps, 'step')}, charged volume of ${blocks(point.link_blocks)} blocks, ${seconds(point.seconds)}.`);
   };
   const picture = chart('Charged volume over steps',
     frame(x, y, ['steps (startups)', 'charged volume, in blocks'], [String, (value) => value.toLocaleString('en')]),

@@ -581,8 +581,8 @@ class Drawing {
 /** Items in groups of one key each. */
 function grouped(items, keyOf) {
   const groups = new Map();
-  for (const item of items) {
-    const key = keyOf(item);
+  for (const [i, item] of items.entries()) {
+    const key = keyOf(item, i);
     if (groups.has(key)) groups.get(key).push(item);
     else groups.set(key, [item]);
   }

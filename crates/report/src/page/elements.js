@@ -60,7 +60,7 @@ function addPatterns(place) {
 
 /** The legend of the terms that are not 0. */
 function termLegend(shares) {
-  const items = TERMS.map((term, i) => shares[i] > 0 && html('li', {},
+  const items = TERMS.map((term, i) => shares[i] > 0 && html('li', { title: term === 'rearrangement' ? REARRANGEMENT : undefined },
     svg('svg', { width: 16, height: 12, 'aria-hidden': true },
       svg('rect', { width: 16, height: 12, fill: `url(#term-${i})`, class: 'bar' })), ` ${term}`));
   return html('ul', { class: 'legend' }, ...items.filter(Boolean));

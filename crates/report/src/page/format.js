@@ -10,7 +10,19 @@ function significant(value) {
 function seconds(value) {
   if (value >= 1) return `${significant(value)} s`;
   if (value >= 1e-3) return `${significant(value * 1e3)} ms`;
-  return `${significant(value * 1e6)} us`;
+  if (value >= 1e-6 || value <= 0) return `${significant(value * 1e6)} us`;
+  return `${significant(value * 1e9)} ns`;
+}
+
+/** A number of bytes per second. */
+function rate(value) {
+  const [unit, name] = [[1e12, 'TB/s'], [1e9, 'GB/s'], [1e6, 'MB/s'], [1e3, 'kB/s']].find(([least]) => value > 0.99999 * least) ?? [1, 'B/s'];
+  return `${significant(value / unit)} ${name}`;
+}
+
+/** `3.2 %` of a part between 0 and 1. */
+function percent(part) {
+  return `${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %`;
 }
 
 /** A size of blocks, to the byte. */
@@ -19,9 +31,9 @@ function exactly(value) {
   return text.includes('.') ? `${value} B` : text;
 }
 
-/** A time of an axis: a round number. */
+/** A time of an axis: a round number, without the errors of powers of ten. */
 function round(value) {
-  return seconds(value).replace(/\.0+ /, ' ');
+  return seconds(Number(value.toPrecision(12))).replace(/\.0+ /, ' ');
 }
 
 function bytes(value) {
@@ -55,4 +67,21 @@ function sum(values) {
 /** The largest of a list of any length, at least 0. */
 function largest(values) {
   return values.reduce((most, value) => Math.max(most, value), 0);
+}
+
+/** A setting, each of whose parameters tells its meaning under the pointer; `words` are those of all algorithms. */
+function settingOf(words, algorithm, setting) {
+  const pairs = setting === '-' ? [] : setting.split(' ').map((pair) => [pair, pair.split('=')]);
+  const values = new Map(pairs.map(([, pair]) => pair));
+  return html('span', { class: 'setting' }, ...pairs.flatMap(([text, [key]]) => {
+    const meaning = meaningOf(words, algorithm, key, values);
+    return [' ', meaning === undefined ? text : html('span', { class: 'parameter', title: meaning }, text)];
+  }));
+}
+
+/** `radix = 2 to the number of ranks`, as `topocoll algorithms` gives it; a parameter may be of an algorithm that another names. */
+function meaningOf(words, algorithm, key, values) {
+  const [by, own] = key.split('.');
+  const meaning = own === undefined ? words[algorithm]?.[key] : words[values.get(by)]?.[own];
+  return meaning && `${own ?? key} = ${meaning}`;
 }

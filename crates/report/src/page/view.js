@@ -21,6 +21,7 @@ class View {
     this.plane = html('select', { class: 'plane', onchange: () => this.cut(this.plane.value) });
     this.tools = html('div', { class: 'controls', role: 'group', 'aria-label': 'View', hidden: true },
       html('label', {}, 'Plane ', this.plane),
+      ...[[-1, 'Plane before', '‹'], [1, 'Next plane', '›']].map(([by, name, text]) => html('button', { type: 'button', class: 'page', 'aria-label': name, title: `${name} (Page ${by < 0 ? 'Up' : 'Down'} in the drawing)`, onclick: () => this.leaf(by) }, text)),
       ...Object.values(TURNS).map(([yaw, pitch, name, d]) => html('button', { type: 'button', class: 'turn', 'aria-label': name, title: `${name} (Shift and arrow keys in the drawing)`, onclick: () => this.turn(yaw * TURN, pitch * TURN) },
         svg('svg', { viewBox: '0 0 16 16', class: 'icon', 'aria-hidden': true }, svg('path', { d })))));
     // For scripts, such as tests, that look at the drawing.
@@ -56,8 +57,10 @@ class View {
     if (layout.deep) {
       const planes = layout.long.map((u) => html('optgroup', { label: `dimension ${u}` },
         ...Array.from({ length: layout.sides[u] }, (_, at) => html('option', { value: `${u}:${at}` }, `${u} at ${at}`))));
-      this.plane.replaceChildren(html('option', { value: '' }, 'all'), ...planes);
-      if (before?.plane && before.sides.join() === layout.sides.join()) this.plane.value = `${before.plane.u}:${before.plane.at}`;
+      this.plane.replaceChildren(html('option', { value: '' }, 'all, in space'), ...planes);
+      // All nodes in space hide each other, so it opens on one plane.
+      const { u, at } = before?.deep && before.sides.join() === layout.sides.join() ? before.plane ?? {} : { u: layout.long[0], at: 0 };
+      this.plane.value = u === undefined ? '' : `${u}:${at}`;
     }
     const keys = `Arrow keys move between ranks, Enter selects one${layout.deep ? ', Shift and arrow keys turn, Page Up and Page Down show other planes' : ''}.`;
     this.canvas.setAttribute('aria-label', `${label}. ${keys}`);
@@ -73,6 +76,12 @@ class View {
     this.tools.querySelectorAll('.turn').forEach((button) => { button.disabled = !layout.turns; });
     this.drawing.resize();
     this.repaint();
+  }
+
+  /** Shows the next plane, or the one before. */
+  leaf(by) {
+    this.plane.selectedIndex = modulo(this.plane.selectedIndex + by, this.plane.options.length);
+    this.cut(this.plane.value);
   }
 
   repaint() {
@@ -169,9 +178,7 @@ class View {
     if (turn && event.shiftKey) this.turn(turn[0] * TURN, turn[1] * TURN);
     else if (turn) this.point(this.at === undefined ? this.first() : this.beside(turn[0], turn[1]));
     else if (pages && !this.tools.hidden) {
-      const { options } = this.plane;
-      this.plane.selectedIndex = modulo(this.plane.selectedIndex + pages, options.length);
-      this.cut(this.plane.value);
+      this.leaf(pages);
     } else if (event.key === 'Enter' && this.at !== undefined) this.select(this.at);
     else return;
     event.preventDefault();
