@@ -225,8 +225,7 @@ impl Names {
     }
 }
 
-/// The runs of a set, joined where one continues the one before: slots of neighbouring runs become one run, and
-/// equal runs at equal distances its outer index.
+/// The runs of a set, joined.
 fn written(set: &SlotSet) -> Vec<i64> {
     let runs = set.runs().iter().map(|SlotRun { slots, .. }| {
         let (inner, outer) = (&slots.inner, &slots.outer);
@@ -234,13 +233,19 @@ fn written(set: &SlotSet) -> Vec<i64> {
         let apart = if outer.count == 1 { 0 } else { outer.stride };
         [slots.base as i64, inner.count as i64, stride, outer.count as i64, apart]
     });
+    compact(runs).concat()
+}
+
+/// Runs of the same slots in the same order: neighbouring runs become one run, and equal runs at equal distances
+/// its outer index.
+fn compact(runs: impl IntoIterator<Item = [i64; RUN]>) -> Vec<[i64; RUN]> {
     let lines = joined(runs, |last, next| {
         let plain = [&*last, &next].iter().all(|run| run[2..] == [1, 1, 0]);
         let joins = plain && next[0] == last[0] + last[1];
         last[1] += if joins { next[1] } else { 0 };
         joins
     });
-    let planes = joined(lines, |last, next| {
+    joined(lines, |last, next| {
         let far = next[0] - last[0];
         let joins =
             last[1..3] == next[1..3] && next[3] == 1 && (last[3] == 1 || far == last[3] * last[4]);
@@ -249,8 +254,7 @@ fn written(set: &SlotSet) -> Vec<i64> {
             last[3] += 1;
         }
         joins
-    });
-    planes.concat()
+    })
 }
 
 /// Runs, each of them joined to the one before if `join` does so.
@@ -403,5 +407,40 @@ impl Play {
     pub(super) fn simulated(&self) -> Option<f64> {
         let own = self.times.iter().find(|times| times.model != STEPS);
         own.filter(|_| self.part != Extent::Smaller).map(|times| times.seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_runs_have_the_same_slots_in_the_same_order() {
+        let slots = |runs: &[[i64; RUN]]| {
+            let of = |&[first, count, stride, rows, apart]: &[i64; RUN]| {
+                let row = move |i| (0..count).map(move |j| first + i * apart + j * stride);
+                (0..rows).flat_map(row)
+            };
+            runs.iter().flat_map(of).collect::<Vec<_>>()
+        };
+        let mut random = 1_u64;
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            ((random >> 33) % below) as i64
+        };
+        for _ in 0..2000 {
+            let mut first = 0;
+            let runs = (0..12).map(|_| {
+                first += [next(3), 8, -4][next(3) as usize];
+                let count = 1 + next(3);
+                let stride = if count == 1 { 1 } else { 1 + next(2) };
+                let rows = 1 + next(5) / 4;
+                [first, count, stride, rows, if rows == 1 { 0 } else { next(9) }]
+            });
+            let runs: Vec<_> = runs.collect();
+            assert_eq!(slots(&compact(runs.clone())), slots(&runs), "{runs:?}");
+        }
+        let rows = [[5, 2], [7, 1], [13, 3], [21, 1], [22, 2]].map(|[at, n]| [at, n, 1, 1, 0]);
+        assert_eq!(compact(rows), [[5, 3, 1, 3, 8]]);
     }
 }
