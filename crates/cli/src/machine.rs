@@ -72,10 +72,10 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
         set("injection", Some(injection.rank), &mut |_| timing.injection = injection);
     }
     set("per hop", options.per_hop.as_deref().copied(), &mut |value| {
-        timing.per_hop = PerClass::uniform(value)
+        timing.per_hop = PerClass::uniform(value);
     });
     set("rearrangement", options.rearrangement.as_deref().copied(), &mut |value| {
-        timing.rearrangement_per_byte = value
+        timing.rearrangement_per_byte = value;
     });
     set("barrier", options.barrier.as_deref().copied(), &mut |value| {
         timing.barrier = Barrier { fixed: value, per_doubling: 0.0 }
