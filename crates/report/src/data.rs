@@ -1,19 +1,18 @@
 //! The data of the page.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
-use topocoll::tune::Gain;
 use topocoll::{
-    COMMON, Choice, Endpoint, Error, Exchange, Fastest, Front, Injection, Line, Machine,
-    Parameters, PerClass, Priced, Progress, Selection, Sweep, View, bounds,
+    Choice, Endpoint, Error, Exchange, Fastest, Front, Injection, Line, Machine, PerClass, Priced,
+    Progress, Selection, Sweep, bounds,
 };
 
+use super::Asked;
+use super::gains::{Gains, gains};
 use super::play::{Play, Simulations, play};
 use super::scene::{Scene, scene, stand_in};
-use super::{Asked, Baseline};
+use super::settings::{Settings, settings};
 use crate::number::{Blocks, bytes, duration, parameters, seconds};
-use crate::words::{allowed, in_full, not_compared, particulars, plural, reason, title};
+use crate::words::{allowed, in_full, particulars, plural, reason, title};
 
 /// The most bytes of all schedules in a page, which has less than 2 MB with them, and of all but the first.
 const BYTES: usize = 1_600_000;
@@ -30,14 +29,6 @@ const RANKED: usize = 40;
 
 /// Dominated points in the Pareto front's background.
 const BEATEN: usize = 400;
-
-/// What [`View::WORDS`] mean, which `topocoll algorithms` does not list.
-const VIEWS: [&str; 4] = [
-    "kinds of links without which the graph is seen, such as 0 or 0:2",
-    "what the graph is seen as: a grid, a HyperX network, or its nodes in another order",
-    "dimensions of the grid in the order in which they are seen, such as 1:0",
-    "direction at half a ring: up or balanced",
-];
 
 /// The data of a page.
 #[derive(Serialize)]
@@ -109,20 +100,6 @@ struct Bound {
     steps: u64,
     blocks: Blocks,
 }
-
-#[derive(Serialize)]
-struct Gains {
-    title: String,
-    rules: String,
-    notes: String,
-    /// At the block size of the page.
-    asked: Gain,
-    /// At each block size of the sweep.
-    by_block: Vec<Gain>,
-}
-
-/// By algorithm and parameter, its meaning as `topocoll algorithms` gives it.
-type Settings = BTreeMap<String, BTreeMap<String, String>>;
 
 #[derive(Serialize)]
 struct Theorem {
@@ -333,54 +310,6 @@ fn plays(
         plays.push(play);
     }
     (plays, unplayed)
-}
-
-fn gains(
-    baseline: &Baseline,
-    sizes: &[u64],
-    exchange: &Exchange<'_>,
-    selection: &Selection,
-) -> Gains {
-    let Baseline { library, release, modelled } = baseline;
-    let asked = exchange.problem().block_bytes;
-    let gain = |size| modelled.gain(release, size, (selection, asked));
-    Gains {
-        title: format!("{} {}", library.title, release.name),
-        rules: format!("{}, {}", release.file, release.tags),
-        notes: not_compared(library, release, modelled.operation(), exchange.machine()),
-        asked: gain(asked),
-        by_block: sizes.iter().map(|&size| gain(size)).collect(),
-    }
-}
-
-/// The parameters of all choices of a page.
-fn settings(asked: &Asked<'_>, selection: &Selection, swept: &Sweep, found: &Front) -> Settings {
-    let mut settings = Settings::new();
-    let mut add = |algorithm: &str, setting: &Parameters| {
-        for key in setting.keys() {
-            let own = asked.catalogue.parameter(algorithm, setting, key);
-            let known = own.or_else(|| COMMON.iter().find(|known| known.name == key));
-            let view = View::WORDS.iter().position(|name| name == key);
-            let of_view = || view.map(|view| VIEWS[view].to_owned());
-            let Some(meaning) = known.map(ToString::to_string).or_else(of_view) else { continue };
-            // A parameter of an algorithm that another parameter names.
-            let named = key.split_once('.').and_then(|(by, own)| Some((setting.get(by)?, own)));
-            let (algorithm, key) = match named {
-                Some((named, own)) => (named.to_string(), own),
-                None => (algorithm.to_owned(), &**key),
-            };
-            let own = settings.entry(algorithm).or_default();
-            own.entry(key.to_owned()).or_insert(meaning);
-        }
-    };
-    let of_lines = swept.lines.iter().flat_map(|line| &line.points);
-    let choices = selection.choices.iter().chain(&found.points).chain(of_lines);
-    let choices = choices.map(|choice| (&*choice.algorithm, &choice.parameters));
-    let fastest = swept.crossovers.iter().map(|one| (&*one.algorithm, &one.parameters));
-    for (algorithm, setting) in choices.chain(fastest).chain(asked.algorithm) {
-        add(algorithm, setting);
-    }
-    settings
 }
 
 /// The machine's timing values, formatted.

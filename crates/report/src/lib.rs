@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod data;
+mod gains;
 mod interned;
 mod layout;
 pub mod names;
@@ -19,6 +20,7 @@ mod packed;
 mod page;
 mod play;
 mod scene;
+mod settings;
 mod times;
 pub mod words;
 
