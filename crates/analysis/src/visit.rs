@@ -241,7 +241,9 @@ impl<'a> Visitor<'a> {
 /// Whether a message of a schedule of these classes has a route of its own.
 fn names_routes(schedule: &Schedule, classes: &RankClasses) -> bool {
     let (rule, mut does) = (schedule.rule(), Step::default());
-    (0..rule.steps()).any(|step| {
+    // Messages of steps that have classes take the machine's own.
+    let steps = if rule.class_of_step(0).is_some() { 0 } else { rule.steps() };
+    (0..steps).any(|step| {
         let mut named = false;
         rule.active(step, classes, &mut |rank| {
             rule.step(rank, step, &mut does);

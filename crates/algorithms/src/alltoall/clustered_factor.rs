@@ -28,6 +28,7 @@ use topocoll_topology::{Clusters, Rank, Route, Topology};
 use crate::alltoall::one_factor::Factors;
 use crate::factor::direct_exchange::Partners;
 use crate::factor::node_rounds::Rounds;
+use crate::layout::matching_layout::MatchingLayout;
 use crate::layout::node_rows::{Nodes, each_with};
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
@@ -151,6 +152,11 @@ impl Clustered {
         self.nodes.clusters()
     }
 
+    /// Whether a node may be paired with itself in a round of the first phase.
+    fn pairs_inside(&self, round: u32) -> bool {
+        !self.permutations || round == 0
+    }
+
     /// The steps by links where all nodes are equal: every pair of nodes exchanges in every step of
     /// its round.
     fn by_links(&self, block_bytes: u64) -> Option<ByLinks> {
@@ -207,11 +213,16 @@ impl Clustered {
         NodeRole::Between { to: self.nodes.node_at(to), from: self.nodes.node_at(from) }
     }
 
-    /// The j-th message of a phase from node U to node V: for each treated rank of the smaller, in
-    /// the paper's node order, every rank of the larger.
+    /// The j-th message of a phase from node U to node V: for each treated rank of the smaller, of equal ones
+    /// the first in the paper's node order, or in permutations the sender, every rank of the larger.
     fn message(&self, phase: &Phase, from: u32, to: u32, j: u32) -> Option<(Rank, Rank)> {
-        let key = |node| (self.clusters().size(node), node);
-        let (small, large) = if key(from) < key(to) { (from, to) } else { (to, from) };
+        let size = |node| self.clusters().size(node);
+        let sends = if self.permutations {
+            size(from) <= size(to)
+        } else {
+            (size(from), from) < (size(to), to)
+        };
+        let (small, large) = if sends { (from, to) } else { (to, from) };
         let size = self.clusters().size(large);
         if j >= (phase.current - phase.done) * size {
             return None;
@@ -221,13 +232,20 @@ impl Clustered {
         Some(if small == from { (u, v) } else { (v, u) })
     }
 
+    /// The slots of blocks before the first step; where nodes are equivalent, by the distance of their nodes.
+    fn places(&self) -> MatchingLayout {
+        let ranks = self.clusters().ranks();
+        let size = self.clusters().equal_size().filter(|_| self.permutations);
+        MatchingLayout::by_node(ranks, size.unwrap_or(ranks))
+    }
+
     /// The slot at `rank` of the block received from another: where its own block for that rank
     /// was, if the two exchange; behind all blocks, if not.
     fn slot_from(&self, rank: Rank, from: Rank) -> Slot {
         let ranks = self.clusters().ranks();
         let node = self.clusters().node_of(rank);
         if self.permutations {
-            u64::from(ranks) + u64::from(from.0)
+            u64::from(ranks) + self.places().place(rank, from)
         } else if self.clusters().node_of(from) == node {
             u64::from(ranks) + u64::from(from.0 - self.clusters().first_rank(node).0)
         } else {
@@ -235,8 +253,8 @@ impl Clustered {
         }
     }
 
-    fn send(&self, to: Rank, out: &mut Step) {
-        out.send(to, SlotSet::of(Strided::contiguous(to.0.into(), 1)), Route::default());
+    fn send(&self, rank: Rank, to: Rank, out: &mut Step) {
+        self.places().send(rank, to, Route::default(), out);
     }
 
     fn receive(&self, rank: Rank, from: Rank, out: &mut Step) {
@@ -249,7 +267,7 @@ impl Clustered {
         let (first, size) = (self.clusters().first_rank(node).0, self.clusters().size(node));
         let l = rank.0 - first;
         for distance in (1 + j * ports..size).take(ports as usize) {
-            self.send(self.nodes.local(node, (l + distance) % size), out);
+            self.send(rank, self.nodes.local(node, (l + distance) % size), out);
             self.receive(rank, self.nodes.local(node, (l + size - distance) % size), out);
         }
     }
@@ -264,7 +282,7 @@ impl Clustered {
         let (u, v) = (phase.done + j / peers, j % peers);
         let (u, v) = (self.nodes.local(node, u), self.nodes.local(node, v + u32::from(v >= u)));
         if rank == u {
-            self.send(v, out);
+            self.send(rank, v, out);
         } else if rank == v {
             self.receive(v, u, out);
         }
@@ -299,7 +317,7 @@ impl Rule for Clustered {
                     if let Some((sender, v)) = self.message(phase, own, to, j)
                         && sender == rank
                     {
-                        self.send(v, out);
+                        self.send(rank, v, out);
                     }
                     if let Some((u, receiver)) = self.message(phase, from, own, j)
                         && receiver == rank
@@ -316,13 +334,14 @@ impl Rule for Clustered {
         let [phase] = &self.phases[..] else { return classes.representatives().for_each(each) };
         let size = self.clusters().largest();
         match phase.round_of(step, self.ports) {
-            Ok((_, j)) if !self.early || j + 1 >= size => {
+            Ok((round, j)) if !self.early || j + 1 >= size => {
                 let mut locals = vec![j / size, j % size];
-                if let Some(others) = Some(size - 1).filter(|others| j < size * others) {
+                let pairs = self.pairs_inside(round);
+                if let Some(others) = pairs.then_some(size - 1).filter(|others| j < size * others) {
                     let (from, to) = (j / others, j % others);
                     locals.extend([from, to + u32::from(to >= from)]);
                 }
-                each_with(self.clusters(), &mut locals, each);
+                each_with(self.clusters(), &mut locals, classes, each);
             }
             _ => classes.representatives().for_each(each),
         }
@@ -339,6 +358,7 @@ impl Rule for Clustered {
         let (u, v) = (j / size, j % size);
         let inside = match size - 1 {
             0 => 0,
+            _ if !self.pairs_inside(round) => 0,
             others if self.early => u64::from(j < others),
             others if j < size * others => {
                 let (from, to) = (j / others, j % others);
@@ -359,14 +379,16 @@ impl Rule for Clustered {
     /// A slot for every destination; the last ones are for blocks that cannot replace one that
     /// leaves at the same time.
     fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        (slot < u64::from(self.clusters().ranks()))
-            .then_some(Block { from: rank, to: Rank(slot as u32) })
+        self.places().initial_block(rank, slot)
     }
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        let from = match slot.checked_sub(self.clusters().ranks().into()) {
+        let ranks = u64::from(self.clusters().ranks());
+        if self.permutations {
+            return self.places().final_block(rank, slot);
+        }
+        let from = match slot.checked_sub(ranks) {
             None => Rank(slot as u32),
-            Some(from) if self.permutations => Rank(from as u32),
             Some(l) => {
                 let node = self.clusters().node_of(rank);
                 if l >= u64::from(self.clusters().size(node)) {
@@ -377,6 +399,14 @@ impl Rule for Clustered {
         };
         let at = if from == rank { u64::from(rank.0) } else { self.slot_from(rank, from) };
         (at == slot).then_some(Block { from, to: rank })
+    }
+
+    /// In permutations nodes of equal sizes are equivalent.
+    fn classes(&self) -> RankClasses {
+        if self.permutations {
+            return self.nodes.classes();
+        }
+        RankClasses::distinct(self.clusters().ranks())
     }
 }
 

@@ -134,10 +134,10 @@ impl Matchings {
             let to = if l < cycle - distance { l + distance } else { l - (cycle - distance) };
             let from = if l >= distance { l - distance } else { l + (cycle - distance) };
             if to < size {
-                MatchingLayout::send(Rank(first + to), Route::default(), out);
+                self.places().send(rank, Rank(first + to), Route::default(), out);
             }
             if from < size {
-                self.places().receive(Rank(first + from), out);
+                self.places().receive(rank, Rank(first + from), out);
             }
         }
         if clusters.nodes() == 1 {
@@ -154,12 +154,12 @@ impl Matchings {
         if let Some((sender, to)) = self.message(phase, own, self.nodes.node_at(after), j)
             && sender == rank
         {
-            MatchingLayout::send(to, Route::default(), out);
+            self.places().send(rank, to, Route::default(), out);
         }
         if let Some((from, receiver)) = self.message(phase, self.nodes.node_at(before), own, j)
             && receiver == rank
         {
-            self.places().receive(from, out);
+            self.places().receive(rank, from, out);
         }
     }
 
@@ -213,7 +213,8 @@ impl Matchings {
     }
 
     fn places(&self) -> MatchingLayout {
-        MatchingLayout::of(self.nodes.clusters().ranks())
+        let clusters = self.nodes.clusters();
+        MatchingLayout::by_node(clusters.ranks(), clusters.equal_size().unwrap_or(clusters.ranks()))
     }
 }
 
@@ -245,7 +246,12 @@ impl Rule for Matchings {
             let j = (number - phase.first) % phase.round;
             [j % size, size - 1 - (j % size + j / size) % size]
         });
-        each_with(clusters, &mut ends.collect(), each);
+        each_with(clusters, &mut ends.collect(), classes, each);
+    }
+
+    /// Nodes of equal sizes are equivalent.
+    fn classes(&self) -> RankClasses {
+        self.nodes.classes()
     }
 
     /// In a round of equal nodes all steps have as many messages between the same nodes, each of other ranks.
@@ -284,9 +290,9 @@ impl Rule for Matchings {
                     does.clear();
                 }
                 if receives {
-                    self.places().receive(peer, &mut does);
+                    self.places().receive(rank, peer, &mut does);
                 } else {
-                    MatchingLayout::send(peer, Route::default(), &mut does);
+                    self.places().send(rank, peer, Route::default(), &mut does);
                 }
             }
         }

@@ -208,10 +208,10 @@ impl Rule for Matchings {
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
         for to in at(&self.sends[rank.index()], step) {
-            MatchingLayout::send(to, Route::default(), out);
+            self.places().send(rank, to, Route::default(), out);
         }
         for from in at(&self.receives[rank.index()], step) {
-            self.places().receive(from, out);
+            self.places().receive(rank, from, out);
         }
     }
 

@@ -211,10 +211,11 @@ impl Rule for Planned {
         let Matchings { network, routes, sends, receives, .. } = &*self.0;
         for to in of_step(&sends[rank.index()], step) {
             let message = rank.index() * network.ranks() + to.index();
-            MatchingLayout::send(to, network.route(&routes[network.hops_of(message)]), out);
+            let route = network.route(&routes[network.hops_of(message)]);
+            self.0.layout().send(rank, to, route, out);
         }
         for from in of_step(&receives[rank.index()], step) {
-            self.0.layout().receive(from, out);
+            self.0.layout().receive(rank, from, out);
         }
     }
 

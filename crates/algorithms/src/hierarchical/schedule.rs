@@ -34,6 +34,8 @@ pub(super) struct Hierarchical {
     deal: u32,
     /// Of `deal`, the broadcast of an all-gather within lanes.
     broadcast: u32,
+    /// Whether the turns are equivalent, each of other ranks.
+    equivalent_turns: bool,
 }
 
 /// A rank's place.
@@ -75,6 +77,7 @@ impl Hierarchical {
             let rule = "an exchange that takes at most 2^32 - 1 steps in all turns";
             return Err(of.values.refused(BETWEEN.name, rule));
         }
+        let equivalent_turns = lanes % at_once == 0 && turns > 1 && between.takes_own_routes();
         let block_bytes = problem.block_bytes;
         let mut cuts: Vec<u64> = rule.cuts().iter().map(|cut| cut % block_bytes).collect();
         cuts.sort_unstable();
@@ -94,6 +97,7 @@ impl Hierarchical {
             turn,
             deal,
             broadcast,
+            equivalent_turns,
             between,
         })
     }
@@ -373,6 +377,26 @@ impl Rule for Hierarchical {
             // As many dimensions as there may be.
             Err(_) => RankClasses::distinct(ranks),
         }
+    }
+
+    /// Between nodes, the carriers of a turn.
+    fn active(&self, step: u32, classes: &RankClasses, each: &mut dyn FnMut(Rank)) {
+        let between = step.checked_sub(self.gather).filter(|&step| step < self.turns() * self.turn);
+        let carries = |&rank: &Rank| {
+            let place = self.place(rank);
+            between
+                .is_none_or(|step| place.own == 0 && place.lane / self.at_once == step / self.turn)
+        };
+        classes.representatives().filter(carries).for_each(each);
+    }
+
+    /// The steps of a turn are those of all others.
+    fn class_of_step(&self, step: u32) -> Option<u64> {
+        let between = step.checked_sub(self.gather).filter(|&step| step < self.turns() * self.turn);
+        self.equivalent_turns.then_some(match between {
+            Some(step) => u64::from(step % self.turn),
+            None => 1 << 32 | u64::from(step),
+        })
     }
 
     fn cuts(&self) -> &[u64] {

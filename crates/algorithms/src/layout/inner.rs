@@ -1,10 +1,13 @@
 //! An exchange inside another, and the slots in which it holds blocks.
 
-use topocoll_schedule::{Block, Collective, RankClasses, Rule, Schedule, Slot};
+use topocoll_schedule::{Block, Collective, RankClasses, Rule, Schedule, Slot, Step};
 use topocoll_topology::Rank;
 
 /// Slots of all classes whose layouts are looked at, at most.
 const MOST_LAYOUTS: u64 = 1 << 22;
+
+/// Steps of all classes whose routes are looked at, at most.
+const MOST_STEPS: u64 = 1 << 18;
 
 /// Runs of slots, as (first, number).
 type Runs = Vec<(Slot, u64)>;
@@ -26,6 +29,20 @@ impl Inner {
 
     pub(crate) fn rule(&self) -> &dyn Rule {
         self.schedule.rule()
+    }
+
+    /// Whether all messages are known to take the machine's own routes.
+    pub(crate) fn takes_own_routes(&self) -> bool {
+        let (rule, mut does) = (self.rule(), Step::default());
+        let few = u64::from(rule.steps()) * u64::from(self.classes.count()) <= MOST_STEPS;
+        let mut own = |rank: Rank, step: u32| {
+            rule.step(rank, step, &mut does);
+            does.sends.iter().all(|send| send.route.is_empty())
+        };
+        few && self
+            .classes
+            .representatives()
+            .all(|rank| (0..rule.steps()).all(|step| own(rank, step)))
     }
 
     /// The slots of a rank that hold a block before the exchange, or after it.

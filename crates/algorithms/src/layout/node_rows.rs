@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use topocoll_topology::{Clusters, Rank, Topology};
+use topocoll_schedule::RankClasses;
+use topocoll_topology::{Clusters, Coordinates, Rank, Topology};
 
 use crate::NotApplicable;
 
@@ -59,6 +60,17 @@ impl Nodes {
         sizes
     }
 
+    /// The translations of nodes where all have equal sizes.
+    pub(crate) fn classes(&self) -> RankClasses {
+        match self.clusters.by_node() {
+            Some(radix) => {
+                let periods = Coordinates::from_slice(&[1, self.clusters.largest()]);
+                RankClasses::translations(radix, periods)
+            }
+            None => RankClasses::distinct(self.clusters.ranks()),
+        }
+    }
+
     /// Nodes of the largest size.
     pub(crate) fn largest_nodes(&self) -> u32 {
         let largest = self.falling[0].size;
@@ -85,12 +97,23 @@ impl Nodes {
     }
 }
 
-/// Calls `each` with the ranks of all nodes, which are equal, that have one of some local indices.
-pub(crate) fn each_with(clusters: &Clusters, locals: &mut Vec<u32>, each: &mut dyn FnMut(Rank)) {
+/// Calls `each` with the representatives of classes that have one of some local indices of their nodes, which
+/// are equal.
+pub(crate) fn each_with(
+    clusters: &Clusters,
+    locals: &mut Vec<u32>,
+    classes: &RankClasses,
+    each: &mut dyn FnMut(Rank),
+) {
     locals.sort_unstable();
     locals.dedup();
+    let size = clusters.largest();
+    if classes.count() < clusters.ranks() {
+        let has = |rank: &Rank| locals.contains(&(rank.0 % size));
+        return classes.representatives().filter(has).for_each(each);
+    }
     for node in 0..clusters.nodes() {
-        locals.iter().for_each(|local| each(Rank(clusters.first_rank(node).0 + local)));
+        locals.iter().for_each(|local| each(Rank(node * size + local)));
     }
 }
 

@@ -3,7 +3,7 @@
 use topocoll_schedule::{
     Axis, Block, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided, Transfer,
 };
-use topocoll_topology::{Coordinates, Rank, Route, Topology};
+use topocoll_topology::{Rank, Route};
 
 use super::{Chunk, Lanes, Phase};
 
@@ -324,15 +324,50 @@ impl Rule for Lanes {
         (carrier != l).then(|| block((from, local)))
     }
 
-    /// Slots are by distance, so that nodes of equal size are equivalent.
+    /// Slots are by distance, so that nodes of equal size are equivalent, as far as they are in the exchange
+    /// between them.
     fn classes(&self) -> RankClasses {
-        let clusters = self.row.nodes().clusters();
-        match clusters.by_node().filter(|_| self.between_nodes.is_none()) {
-            Some(radix) => {
-                let periods = Coordinates::from_slice(&[1, clusters.largest()]);
-                RankClasses::translations(radix, periods)
-            }
-            None => RankClasses::distinct(clusters.ranks()),
+        let shifts = |schedule: &Schedule| {
+            let classes = schedule.rule().classes();
+            matches!((classes.radix().sides(), classes.periods()), ([_], [1]))
+        };
+        match self.between_nodes.as_ref().is_none_or(shifts) {
+            true => self.row.nodes().classes(),
+            false => RankClasses::distinct(self.row.ranks()),
         }
+    }
+
+    /// Of equal nodes, the carriers of the messages between nodes take part.
+    fn active(&self, step: u32, classes: &RankClasses, each: &mut dyn FnMut(Rank)) {
+        let nodes = self.row.nodes();
+        let between = step.checked_sub(self.inside).filter(|&step| step < self.between);
+        let (Some(schedule), Some(step)) = (&self.between_nodes, between) else {
+            return classes.representatives().for_each(each);
+        };
+        if classes.count() < self.row.ranks() {
+            return classes.representatives().for_each(each);
+        }
+        let (mut does, mut locals) = (Step::default(), Vec::new());
+        for node in (0..self.row.count()).map(Rank) {
+            schedule.rule().step(node, step, &mut does);
+            let to = does.sends.iter().map(|send| self.distance(node.0, send.peer.0));
+            let from = does.receives.iter().map(|receive| self.distance(receive.peer.0, node.0));
+            locals.clear();
+            locals.extend(to.chain(from).map(|distance| self.row.carrier(self.lanes, distance)));
+            locals.sort_unstable();
+            locals.dedup();
+            locals.iter().for_each(|&local| each(nodes.local(node.0, local)));
+        }
+    }
+
+    /// Of equal nodes, all ranks do the same in intra-node steps of equally many rounds, each for those after it.
+    fn class_of_step(&self, step: u32) -> Option<u64> {
+        let size = self.row.nodes().clusters().equal_size()?;
+        let rounds = |step: u32| u64::from(self.ports.min(size - 1 - step * self.ports));
+        Some(match step.checked_sub(self.inside) {
+            None => rounds(step),
+            Some(step) if step < self.between => 1 << 32 | u64::from(step),
+            Some(step) => 1 << 33 | rounds(step - self.between),
+        })
     }
 }
