@@ -10,8 +10,9 @@ use common::{
 use proptest::prelude::*;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Collective, Counts, Injection, Method, Problem, Progress, Shape, check_counting_work,
-    conflicts, count, count_some, counting_work, link_totals, machine, verify_watched,
+    Collective, Counts, Injection, Method, Ports, Problem, Progress, RankSample, Setting, Shape,
+    check_counting_work, conflicts, count, count_some, counting_work, link_totals, machine,
+    verify_watched,
 };
 
 fn shape() -> impl Strategy<Value = String> {
@@ -79,14 +80,15 @@ fn symmetry_of_graphs_changes_no_count() {
                 [&schedule, &plain].map(|of| count(of, &machine, None, MEMORY).unwrap());
             assert_eq!(counts, all, "{place}");
             let most = random.u32(1..machine.ranks());
-            let some = count_some(&plain, &machine, MEMORY, most).unwrap();
+            let sample = if i % 2 == 0 { RankSample::Spread(most) } else { RankSample::Near(most) };
+            let some = count_some(&plain, &machine, MEMORY, sample).unwrap();
             assert!(some.bytes <= all.bytes && some.link_bytes <= all.link_bytes, "{place}");
             let terms = |of: &Counts| [of.time.startup, of.time.transmission, of.time.propagation];
             let higher = terms(&some)
                 .into_iter()
                 .zip(terms(&all))
                 .any(|(some, all)| some > all * (1.0 + 1e-12));
-            assert!(!higher && some.messages <= all.messages, "{place}: {most} ranks");
+            assert!(!higher && some.messages <= all.messages, "{place}: {sample:?}");
             let [totals, all] = [&schedule, &plain].map(|of| link_totals(of, &machine));
             assert_eq!(totals, all, "{place}");
             let [work, all] = [&schedule, &plain].map(|of| counting_work(of, &machine, None));
@@ -95,6 +97,77 @@ fn symmetry_of_graphs_changes_no_count() {
     }
     assert!(fewer > reach(30, 200), "{fewer}");
     assert!(levelled > reach(4, 25), "{levelled}");
+}
+
+/// Steps between the same nodes, nodes that all do the same, and ranks that carry nothing.
+#[test]
+fn rounds_of_equal_nodes_change_no_count() {
+    let mut random = fastrand::Rng::with_seed(56);
+    let networks = ["full:5", "full:8", "torus:4x3", "mesh:3x3", "torus:2x4", "fat-tree:2,3"];
+    let networks = networks.into_iter().chain(["dragonfly:1,2,4", "hyperx:2x4", "full:1"]);
+    let (mut fewer, mut all) = (0, 0);
+    for network in networks.cycle().take(reach(27, 240)) {
+        let (size, block_bytes) = (random.u32(2..6), random.u64(1..9));
+        let text = network.replace("full:", "cluster:");
+        let mut machine = machine(&format!("{text}*{size}")).unwrap();
+        let nodes = machine.topology.nodes();
+        set_values(&mut machine, random.u64(..));
+        let rank = random.u32(1..4);
+        let node = if random.bool() { random.u32(1..7) } else { rank };
+        machine.set_ports(Ports { rank, node });
+        if random.bool() {
+            machine.timing.injection = Injection { rank: 1.5e-9, node: 2e-9 };
+        }
+        let ports = machine.ports;
+        let problem =
+            Problem::new(Collective::AllToAll, machine.ranks(), ports, block_bytes).unwrap();
+        let word = |name: &str, word: &str| (name.to_owned(), Setting::from(word));
+        let number = |name: &str, number: u32| (name.to_owned(), u64::from(number).into());
+        let lanes = random.u32(1..=size);
+        let mut settings = vec![
+            ("clustered-matchings", vec![]),
+            ("node-aware", vec![number("lanes", lanes)]),
+            (
+                "node-aware",
+                vec![
+                    word("between", "bruck"),
+                    number("between.radix", nodes),
+                    number("lanes", lanes),
+                ],
+            ),
+        ];
+        for between in ["direct", "one-factor", "pairwise-xor"] {
+            let setting = vec![word("between", between), number("lanes", lanes)];
+            settings.push(("node-aware", setting));
+        }
+        let turns = vec![word("between", "bruck"), number("between.radix", 2)];
+        let turns = turns.into_iter().chain(["lanes", "turns"].map(|name| number(name, size)));
+        settings.push(("node-aware", turns.collect()));
+        for inside in ["early", "paired"] {
+            for rounds in ["factors", "permutations"] {
+                let setting = vec![word("inside", inside), word("rounds", rounds)];
+                settings.push(("clustered-factor", setting));
+            }
+        }
+        for (name, setting) in settings {
+            let setting = setting.into_iter().collect();
+            let place = format!("{name} {setting:?} on {} {ports:?}", machine.name);
+            match schedule_of(&machine, &problem, name, &setting) {
+                Ok(schedule) => {
+                    check_classes(&schedule, &machine, &place);
+                    let [work, plain] = [&schedule, &without_classes(&schedule)]
+                        .map(|of| counting_work(of, &machine, None));
+                    fewer += usize::from(work < plain);
+                    all += 1;
+                }
+                Err(reason) => {
+                    let refused = name == "node-aware" && setting.contains_key("between");
+                    assert!(refused, "{place}: {reason}");
+                }
+            }
+        }
+    }
+    assert!(all > reach(200, 1800) && 4 * fewer > 3 * all, "{fewer} of {all}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Counts one step over all ranks: every link, one rank of each class that is not idle.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
+use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
 use topocoll_schedule::{RankClasses, Schedule, Transfer};
 use topocoll_topology::{
@@ -14,6 +14,7 @@ use crate::error::{by_all_threads, check_memory, check_ranks};
 use crate::kinds::Boxes;
 use crate::loads::{Busiest, Loads};
 use crate::route_links::RouteLinks;
+use crate::sample::{self, RankSample};
 use crate::shift::Shift;
 use crate::step_count::{Amounts, StepCount, Sums};
 use crate::traffic::Traffic;
@@ -26,8 +27,8 @@ const CHUNK: [u32; 2] = [32, 512];
 /// Segments visited in a batch of steps: part of a second.
 const BATCH_WORK: u128 = 1 << 22;
 
-/// The counts of steps that are kept for equivalent steps.
-const KEPT: usize = 8;
+/// The counts of steps that are kept for equivalent steps, about the most.
+const KEPT: usize = 1 << 12;
 
 pub(crate) struct Counter<'a> {
     pub(crate) visitor: Visitor<'a>,
@@ -42,8 +43,8 @@ pub(crate) struct Counter<'a> {
     receivers: usize,
     /// Where ranks may act by the kinds of their coordinates, of which there are fewer than classes.
     kinds: Option<&'a Grid>,
-    /// The most classes that are visited in each step.
-    pub(crate) most: u32,
+    /// The ranks that are visited in each step, if not one of every class.
+    some: Option<Vec<Rank>>,
 }
 
 /// Classes of equivalent nodes.
@@ -155,8 +156,30 @@ impl<'a> Counter<'a> {
         let nodes_counted = if is_node { 0 } else { nodes.count() as usize };
         let ports = source.schedule().map_or(Ports::ALL, |of| of.problem.both_ports());
         let rates = Rates::new(machine);
-        let (receivers, kinds, most) = (0, None, u32::MAX);
-        Self { visitor, rates, ports, nodes, is_node, nodes_counted, receivers, kinds, most }
+        let (receivers, kinds, some) = (0, None, None);
+        Self { visitor, rates, ports, nodes, is_node, nodes_counted, receivers, kinds, some }
+    }
+
+    /// The same of a sample of the classes.
+    pub(crate) fn of_some(self, sample: RankSample) -> Self {
+        let (classes, topology) = (&self.visitor.classes, &*self.visitor.machine.topology);
+        let all = classes.count();
+        let near = |most: u32| match sample::crossing(topology) {
+            Some(nodes) if all == topology.ranks() => {
+                let size = topology.ranks() / topology.nodes();
+                let ranks = nodes.flat_map(|node| node * size..(node + 1) * size);
+                ranks.take(most as usize).collect()
+            }
+            _ => (0..most).collect(),
+        };
+        let some: Option<Vec<u32>> = match sample {
+            RankSample::Spread(most) | RankSample::Near(most) if all <= most => None,
+            RankSample::Spread(most) => Some(sample::spread(all, most).collect()),
+            RankSample::Near(most) => Some(near(most)),
+        };
+        let some =
+            some.map(|of| of.into_iter().map(|class| classes.representative(class)).collect());
+        Self { some, ..self }
     }
 
     /// Bytes of the counters of one thread.
@@ -221,7 +244,7 @@ impl<'a> Counter<'a> {
             _ => ports * segments,
         };
         if let Some(ranks) = self.ranks_counted() {
-            let nodes = u128::from(machine.topology.nodes());
+            let nodes = u128::from(self.nodes.count());
             return ranks
                 .iter()
                 .map(|ranks| ranks + nodes * u128::from(node_ports) * segments)
@@ -233,14 +256,17 @@ impl<'a> Counter<'a> {
     /// The ranks that are visited in one step of each class, if there are classes of steps.
     fn ranks_counted(&self) -> Option<Vec<u128>> {
         /// The most steps that are compared.
-        const COMPARED: u32 = 1 << 20;
+        const COMPARED: u32 = 1 << 25;
         let rule = self.visitor.source.schedule()?.rule();
         if self.steps() > COMPARED || self.steps() == 0 {
             return None;
         }
         rule.class_of_step(0)?;
-        let mut seen = HashSet::new();
-        let new = (0..self.steps()).filter(|&step| seen.insert(rule.class_of_step(step)));
+        let (mut seen, mut latest) = (HashSet::new(), None);
+        let new = (0..self.steps()).filter(|&step| {
+            let class = rule.class_of_step(step);
+            latest.replace(class) != Some(class) && seen.insert(class)
+        });
         let ranks = |step| {
             let mut ranks = 0;
             rule.active(step, &self.visitor.classes, &mut |_| ranks += 1);
@@ -262,7 +288,11 @@ impl<'a> Counter<'a> {
         mut each: impl FnMut(u32, &StepCount, &Sums) -> bool,
     ) -> Sums {
         let steps = self.steps();
-        let per_step = self.work() / u128::from(steps).max(1);
+        // Most steps of rules that know classes are not visited.
+        let per_step = match self.class_of_step(0) {
+            Some(_) => 1,
+            None => self.work() / u128::from(steps).max(1),
+        };
         let threads = parallel::threads() as u128;
         let most = (steps / 1024).clamp(CHUNK[0], CHUNK[1]);
         let size = (BATCH_WORK / per_step.max(1)).max(threads).min(most.into()) as u32;
@@ -274,46 +304,43 @@ impl<'a> Counter<'a> {
             1
         };
         let numbered = |place: u32| (u64::from(place) * apart % u64::from(steps)) as u32;
-        // The steps counted last, with their classes.
-        let mut known: Vec<(Option<u64>, StepCount)> = Vec::new();
+        // Steps counted before, by their classes.
+        let mut known: HashMap<u64, StepCount> = HashMap::new();
         for batch in (0..steps).step_by(size as usize) {
             let batch = (batch..steps.min(batch.saturating_add(size))).map(numbered);
-            let mut new: Vec<(Option<u64>, u32)> = Vec::new();
-            let places = batch.clone().map(|step| {
-                let class = self.class_of_step(step);
-                let kept = known.iter().map(|(other, _)| other);
-                let mut all = kept.chain(new.iter().map(|(other, _)| other));
-                let place = class.and_then(|_| all.position(|other| *other == class));
-                place.unwrap_or_else(|| {
-                    new.push((class, step));
-                    known.len() + new.len() - 1
-                })
+            let (mut new, mut places) = (Vec::new(), HashMap::new());
+            let mut push = |step: u32| {
+                new.push(step);
+                new.len() - 1
+            };
+            let placed = batch.map(|step| match self.class_of_step(step) {
+                None => (step, Err(push(step))),
+                Some(class) if known.contains_key(&class) => (step, Ok(class)),
+                Some(class) => (step, Err(*places.entry(class).or_insert_with(|| push(step)))),
             });
-            let places: Vec<usize> = places.collect();
+            let placed: Vec<(u32, Result<u64, usize>)> = placed.collect();
             let part = new.len().div_ceil(scratches.len()).max(1);
-            let of_thread = |(scratch, part): (&mut Scratch, &[(Option<u64>, u32)])| -> Vec<_> {
-                let count = |&(class, step)| (class, self.step(step, scratch, Weights::Equal));
-                part.iter().map(count).collect()
+            let of_thread = |(scratch, part): (&mut Scratch, &[u32])| -> Vec<StepCount> {
+                part.iter().map(|&step| self.step(step, scratch, Weights::Equal)).collect()
             };
             let parts = scratches.iter_mut().zip(new.chunks(part));
-            let counted: Vec<Vec<_>> =
+            let counted: Vec<Vec<StepCount>> =
                 parallel::each(parts.collect::<Vec<_>>()).map(of_thread).collect();
-            for (step, place) in batch.zip(places) {
-                let (_, one) = match place.checked_sub(known.len()) {
-                    None => &known[place],
-                    Some(place) => &counted[place / part][place % part],
+            let counted = counted.concat();
+            for (step, place) in placed {
+                let one = match place {
+                    Ok(class) => &known[&class],
+                    Err(place) => &counted[place],
                 };
                 sums.add(one);
                 if !each(step, one, &sums) {
                     return sums;
                 }
             }
-            for one in counted.into_iter().flatten().filter(|(class, _)| class.is_some()) {
-                if known.len() == KEPT {
-                    known.remove(0);
-                }
-                known.push(one);
+            if known.len() > KEPT {
+                known.clear();
             }
+            known.extend(places.into_iter().map(|(class, place)| (class, counted[place])));
         }
         sums
     }
@@ -330,10 +357,9 @@ impl<'a> Counter<'a> {
         let mut visit = |rank| {
             self.count_rank(step, (rank, ranks_per_class, None), weights, scratch, &mut out);
         };
-        if classes.count() <= self.most {
-            self.visitor.each_active(step, &mut visit);
-        } else {
-            some(classes.count(), self.most).for_each(|class| visit(classes.representative(class)));
+        match &self.some {
+            None => self.visitor.each_active(step, &mut visit),
+            Some(ranks) => ranks.iter().copied().for_each(visit),
         }
         for load in scratch.received.iter_mut().map(std::mem::take) {
             out.exceed(rates, self.ports.rank, load, 1);
@@ -516,11 +542,4 @@ impl<'a> Counter<'a> {
         };
         by_node[class][direction].add(times, message.bytes);
     }
-}
-
-/// Some numbers below `all`, at most `most`: runs of eight, evenly apart.
-fn some(all: u32, most: u32) -> impl Iterator<Item = u32> {
-    let runs = (most / 8).max(1);
-    let first = move |run: u32| (u64::from(run) * u64::from(all) / u64::from(runs)) as u32;
-    (0..runs).flat_map(move |run| first(run)..(first(run) + most.min(8)).min(first(run + 1)))
 }

@@ -3,6 +3,7 @@ use topocoll_topology::Machine;
 
 use crate::count_step::Counter;
 use crate::error::{by_all_threads, check_memory, check_ranks, check_work};
+use crate::sample::RankSample;
 use crate::step_count::{Counts, StepCount};
 use crate::traffic::Traffic;
 use crate::{AnalysisError, all_to_all_v};
@@ -132,7 +133,7 @@ pub fn count_while(
     })?
 }
 
-/// Counts as [`count`] does, but at most `ranks` of the ranks in each step: every amount is at most
+/// Counts as [`count`] does, but only a sample of the ranks in each step: every amount is at most
 /// what [`count`] gives.
 ///
 /// # Errors
@@ -141,11 +142,11 @@ pub fn count_some(
     schedule: &Schedule,
     machine: &Machine,
     memory: u128,
-    ranks: u32,
+    sample: RankSample,
 ) -> Result<Counts, AnalysisError> {
-    read(schedule, machine, |mut counter, schedule| {
+    read(schedule, machine, |counter, schedule| {
         counter.fits(memory)?;
-        counter.most = ranks;
+        let counter = counter.of_some(sample);
         let timing = &counter.visitor.machine.timing;
         let sums = counter.each_step(false, |_, _, _| true);
         Ok(sums.close(schedule, timing))

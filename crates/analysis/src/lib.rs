@@ -42,6 +42,7 @@ mod paths;
 mod progress;
 mod replay;
 mod route_links;
+mod sample;
 mod shift;
 mod step_count;
 mod symmetry;
@@ -63,6 +64,7 @@ pub use counts::{check_counting_work, count, count_some, count_steps, count_whil
 pub(crate) use error::check_named;
 pub use error::{AnalysisError, check_memory, check_ranks, check_work};
 pub use progress::Progress;
+pub use sample::RankSample;
 pub use step_count::{Counts, StepCount};
 pub use time::Time;
 pub use totals::{LinkTotals, link_totals};

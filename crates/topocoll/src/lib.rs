@@ -92,8 +92,8 @@ pub use topocoll_algorithms::{
 };
 pub use topocoll_analysis::{
     AnalysisError, AsymptoticBound, BestBounds, Conflict, ConflictReport, ConflictingMessage,
-    Counts, Limit, LinkTotals, LowerBound, Measure, Method, Progress, REPLAY_UP_TO, StepCount,
-    Time, TradeOff, Verification, Violation, asymptotic_bounds, best_bounds, bounds,
+    Counts, Limit, LinkTotals, LowerBound, Measure, Method, Progress, REPLAY_UP_TO, RankSample,
+    StepCount, Time, TradeOff, Verification, Violation, asymptotic_bounds, best_bounds, bounds,
     check_certifiable, check_counting_work, check_demand_work, check_memory, check_ranks,
     check_work, conflicts, contention, count, count_some, count_steps, counting_work, formats,
     least_load, link_totals, verify, verify_watched, write_certificate,

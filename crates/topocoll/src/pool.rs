@@ -18,7 +18,7 @@ pub(crate) mod views;
 
 use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, NotApplicable, Solution};
-use topocoll_analysis::counting_work;
+use topocoll_analysis::{RankSample, counting_work};
 use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Schedule};
 use topocoll_topology::parallel;
 
@@ -58,7 +58,7 @@ pub(crate) struct Found {
     schedule: Option<Schedule>,
 }
 
-/// The most ranks that raise a floor.
+/// The most ranks that raise a floor at first.
 const SOME: u32 = 64;
 
 /// Segments that are counted to the end, part of a second, even if a schedule turns out to be slower.
@@ -84,6 +84,8 @@ pub(crate) struct Pool<'x> {
     searches: Searches,
     /// Segments that may be counted for all block sizes.
     left: u128,
+    /// Floors that may be raised by many ranks.
+    samples: u128,
 }
 
 impl<'m> Exchange<'m> {
@@ -127,7 +129,9 @@ impl<'x> Pool<'x> {
         let left = reference.limits().work / PART_FOR_ALL_SIZES;
         let (own, rejected, candidates, latest) = Default::default();
         let searches = Searches::within(reference.limits().search);
-        let mut pool = Self { pricing, asked: own, rejected, candidates, latest, searches, left };
+        let samples = left / (4 * MUCH_WORK);
+        let mut pool =
+            Self { pricing, asked: own, rejected, candidates, latest, searches, left, samples };
         for ((algorithm, given), solved) in every.into_iter().zip(solved) {
             let name = algorithm.info().name.clone();
             match solved {
@@ -200,16 +204,10 @@ impl<'x> Pool<'x> {
                 })
                 .collect();
             open.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let machine = self.exchange().machine();
-            let work_of = |place: usize| {
-                let Candidate { schedule, work, .. } = &self.candidates[place];
-                let schedule = schedule.get()?;
-                Some(*work.get_or_init(|| counting_work(schedule, machine, None)))
-            };
-            let works = open.iter().filter_map(|&(_, place)| Some((place, work_of(place)?)));
+            let works = open.iter().filter_map(|&(_, place)| Some((place, self.work_of(place)?)));
             let works: Vec<(usize, u128)> = works.collect();
             let is_new = |&&(place, work): &&(usize, u128)| {
-                work > MUCH_WORK && !self.candidates[place].by_some
+                work > MUCH_WORK && self.candidates[place].samples == 0
             };
             let new: Vec<usize> = works.iter().filter(is_new).map(|&(place, _)| place).collect();
             if !new.is_empty() {
@@ -217,7 +215,15 @@ impl<'x> Pool<'x> {
                 continue;
             }
             let Some(&(place, work)) = works.iter().find(|(_, work)| *work <= self.left) else {
-                return open.is_empty();
+                // The least floors of those that take too long to count are raised once more.
+                let is_new = |&&(place, _): &&(usize, u128)| self.candidates[place].samples < 2;
+                let Some(&(place, _)) = works.iter().find(is_new).filter(|_| self.samples > 0)
+                else {
+                    return open.is_empty();
+                };
+                self.samples -= 1;
+                self.raise_floors(&[place]);
+                continue;
             };
             if !std::mem::replace(&mut announced, true) {
                 self.announce(works.iter().map(|(_, work)| *work), self.left);
@@ -234,18 +240,31 @@ impl<'x> Pool<'x> {
         }
     }
 
-    /// Raises the floors of candidates by some of their ranks.
+    /// The work of counting a candidate.
+    fn work_of(&self, place: usize) -> Option<u128> {
+        let Candidate { schedule, work, .. } = &self.candidates[place];
+        let (schedule, machine) = (schedule.get()?, self.exchange().machine());
+        Some(*work.get_or_init(|| counting_work(schedule, machine, None)))
+    }
+
+    /// Raises the floors of candidates by some of their ranks, and those that take too long to count by more.
     fn raise_floors(&mut self, places: &[usize]) {
         let raised = parallel::each(places).map(|&place| {
-            let Candidate { schedule, price, work, .. } = &self.candidates[place];
-            let (ranks, all) = (self.exchange().problem().ranks, work.get()?);
-            let some = u32::try_from(u128::from(ranks) * WORK_PER_SETTING / all).ok()?.min(SOME);
-            self.pricing.by_some(schedule.get()?, price, some)
+            let Candidate { schedule, price, samples, .. } = &self.candidates[place];
+            let ranks = |of: u128| {
+                let all = self.work_of(place).unwrap_or(u128::MAX);
+                u128::from(self.exchange().problem().ranks) * of / all
+            };
+            let sample = match samples {
+                0 => RankSample::Spread(u32::try_from(ranks(WORK_PER_SETTING)).ok()?.min(SOME)),
+                _ => RankSample::Near(u32::try_from(ranks(2 * MUCH_WORK)).ok()?),
+            };
+            self.pricing.by_some(schedule.get()?, price, sample)
         });
         let raised: Vec<Option<Price>> = raised.collect();
         for (&place, raised) in places.iter().zip(raised) {
             let candidate = &mut self.candidates[place];
-            candidate.by_some = true;
+            candidate.samples += 1;
             candidate.price = raised.unwrap_or(candidate.price);
         }
     }
@@ -256,12 +275,14 @@ impl<'x> Pool<'x> {
     fn mark_solved_again(&mut self) {
         let exchange = self.exchange();
         let is_own = |asked: &Asked<'_>| exchange.is_own(&asked.algorithm.info().name);
-        let mut again: Vec<bool> = self.asked.iter().map(is_own).collect();
+        let own: Vec<bool> = self.asked.iter().map(is_own).collect();
+        let mut again = vec![false; own.len()];
         self.candidates.iter().for_each(|candidate| again[candidate.asked] |= !candidate.whole);
         for candidate in &mut self.candidates {
             let mut values = candidate.parameters.values();
             let mut has_own = || values.any(|value| exchange.is_own(&value.to_string()));
-            candidate.again |= again[candidate.asked] || has_own();
+            candidate.own = own[candidate.asked] || has_own();
+            candidate.again |= again[candidate.asked] || candidate.own;
         }
     }
 
@@ -290,9 +311,11 @@ impl<'x> Pool<'x> {
             parallel::each(&self.candidates).enumerate().filter_map(|(place, candidate)| {
                 let Candidate { asked, parameters, .. } = candidate;
                 if candidate.again {
-                    return Some(found(Some(place), *asked, solve(*asked, parameters)?));
-                }
-                if checked {
+                    let solution = solve(*asked, parameters)?;
+                    if candidate.own || !candidate.is_scaled_to(&solution, self.reference()) {
+                        return Some(found(Some(place), *asked, solution));
+                    }
+                } else if checked {
                     solve(*asked, parameters)?;
                 }
                 Some(Found {
@@ -349,7 +372,9 @@ impl<'x> Pool<'x> {
         };
         let open = open.into_iter().filter_map(|(_, i)| {
             let schedule = schedule(&all[i])?;
-            let work = counting_work(&schedule, machine, None);
+            let known = all[i].candidate.filter(|_| all[i].schedule.is_none());
+            let known = known.and_then(|place| self.work_of(place));
+            let work = known.unwrap_or_else(|| counting_work(&schedule, machine, None));
             Some((i, schedule, work))
         });
         // Those last that are counted in part at most.
@@ -392,6 +417,32 @@ impl<'x> Pool<'x> {
                 best = best.min(price.time.total());
             }
             all[i].price = price;
+        }
+        self.count_listed(all, left.min(MUCH_WORK), bytes);
+    }
+
+    /// Counts the least floor of each algorithm without an exact price, which is listed too, within a small
+    /// part of the budget.
+    fn count_listed(&mut self, all: &mut [Found], mut left: u128, bytes: u64) {
+        for asked in 0..self.asked.len() {
+            let own = || (0..all.len()).filter(|&i| all[i].asked == asked);
+            let time = |&i: &usize| all[i].price.time.total();
+            let is_exact = |i: usize| all[i].price.priced == Priced::Exactly;
+            let Some(i) = own().min_by(|a, b| time(a).total_cmp(&time(b))) else { continue };
+            // One with a schedule of its own was counted if it is little work.
+            let Found { candidate: Some(place), schedule: None, .. } = all[i] else { continue };
+            let Some(work) = self.work_of(place).filter(|&work| work <= left) else { continue };
+            if own().any(is_exact) {
+                continue;
+            }
+            self.announce(std::iter::once(work), left);
+            left -= work;
+            let Candidate { schedule, price: floor, .. } = &self.candidates[place];
+            let (schedule, floor) = (schedule.get().expect("bug: no schedule").clone(), *floor);
+            if let (Some(price), _) = self.counted(&schedule, &floor, work, None, &|_, _| true) {
+                self.candidates[place].counted = Some(price);
+                all[i].price = price.scaled(self.reference(), bytes);
+            }
         }
     }
 

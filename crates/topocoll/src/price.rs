@@ -2,7 +2,7 @@
 
 use topocoll_algorithms::{ByLinks, Claims, Solution, StepsOf};
 use topocoll_analysis::{
-    Counts, Measure, Time, bounds, count, count_some, count_while, counting_work,
+    Counts, Measure, RankSample, Time, bounds, count, count_some, count_while, counting_work,
 };
 use topocoll_schedule::Schedule;
 use topocoll_topology::{INTER_NODE, INTRA_NODE, Machine, PerClass, Ports, Timing};
@@ -174,11 +174,16 @@ impl<'a> Pricing<'a> {
         })
     }
 
-    /// A higher floor of a schedule with this floor, by at most `ranks` of its ranks in each step.
-    pub(crate) fn by_some(&self, schedule: &Schedule, floor: &Price, ranks: u32) -> Option<Price> {
+    /// A higher floor of a schedule with this floor, by a sample of its ranks in each step.
+    pub(crate) fn by_some(
+        &self,
+        schedule: &Schedule,
+        floor: &Price,
+        sample: RankSample,
+    ) -> Option<Price> {
         let (machine, memory) = (self.exchange.machine(), self.exchange.limits().memory);
         let Time { startup, transmission, propagation, rearrangement, barrier } = floor.time;
-        let some = count_some(schedule, machine, memory, ranks).ok()?.time;
+        let some = count_some(schedule, machine, memory, sample).ok()?.time;
         let time = Time {
             startup: startup.max(some.startup),
             transmission: transmission.max(some.transmission),

@@ -30,12 +30,14 @@ pub(super) struct Candidate {
     pub(super) counted: Option<Price>,
     /// The work of counting it.
     pub(super) work: OnceLock<u128>,
-    /// Whether its floor was raised by some of its ranks.
-    pub(super) by_some: bool,
+    /// The samples of its ranks that have raised its floor.
+    pub(super) samples: u8,
     /// Whether it moves whole blocks.
     pub(super) whole: bool,
     /// Whether it is solved again at each block size.
     pub(super) again: bool,
+    /// Whether an algorithm of the caller's is part of it, whose schedule may depend on the block size.
+    pub(super) own: bool,
     /// Whether another setting of its algorithm claims no more steps and bytes.
     pub(super) beaten: bool,
     /// Whether it leaves ports unused, or is for another view of the machine.
@@ -46,9 +48,6 @@ pub(super) struct Candidate {
 
 impl Candidate {
     pub(super) fn new(solution: &Solution, price: Price, pricing: &Pricing<'_>) -> Self {
-        let block_bytes = u128::from(pricing.exchange.problem().block_bytes);
-        let whole =
-            solution.schedule.rule().cuts().is_empty() && solution.claims.bytes % block_bytes == 0;
         let claimed = pricing.exactly(&solution.claims).is_some();
         Self {
             asked: 0,
@@ -61,13 +60,24 @@ impl Candidate {
             },
             counted: None,
             work: OnceLock::new(),
-            by_some: false,
-            whole,
+            samples: 0,
+            whole: moves_whole_blocks(solution),
             again: false,
+            own: false,
             beaten: false,
             other: false,
             least: None,
         }
+    }
+
+    /// Whether another solution of its setting sends the same blocks, in a block size of its own.
+    pub(super) fn is_scaled_to(&self, solution: &Solution, reference: u64) -> bool {
+        let (own, other) = (&self.claims, &solution.claims);
+        let bytes = u128::from(solution.schedule.problem.block_bytes);
+        self.whole
+            && moves_whole_blocks(solution)
+            && own.steps == other.steps
+            && own.bytes / u128::from(reference) == other.bytes / bytes
     }
 
     /// Whether its claims, which give the price, are those of another candidate of its algorithm, or its
@@ -88,6 +98,11 @@ impl Candidate {
                 _ => false,
             }
     }
+}
+
+fn moves_whole_blocks(solution: &Solution) -> bool {
+    let bytes = u128::from(solution.schedule.problem.block_bytes);
+    solution.schedule.rule().cuts().is_empty() && solution.claims.bytes % bytes == 0
 }
 
 /// Whether ranks do the same in two schedules of one machine, as far as the first steps of the first ranks show.
