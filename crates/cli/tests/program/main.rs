@@ -3,6 +3,7 @@
 
 mod arguments;
 mod files;
+mod floors;
 mod gains;
 mod help;
 mod long;

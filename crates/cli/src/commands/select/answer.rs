@@ -47,10 +47,10 @@ struct Told<'a> {
     winners: usize,
 }
 
-/// The choices in the order of the model, each with its predicted time.
+/// The choices in the order of the model, each with its predicted time; floors come last.
 struct Ranking<'s> {
     choices: Vec<(&'s Choice, f64)>,
-    /// Choices before the best, whose floors are lower.
+    /// Choices whose floors are below the best.
     undecided: usize,
     model: Option<&'static str>,
     /// Choices that are not simulated.
@@ -212,9 +212,9 @@ impl Told<'_> {
                 vec![in_step, self.free_running(run.seconds)]
             }
         };
-        let others = &mut self.ranking.choices.iter();
-        if let Some(&(next, other)) = others.find(|(choice, _)| choice.algorithm != best.algorithm)
-        {
+        let others = self.ranking.choices.iter();
+        let others = others.filter(|(choice, _)| choice.algorithm != best.algorithm);
+        if let Some(&(next, other)) = others.min_by(|a, b| a.1.total_cmp(&b.1)) {
             let faster = faster(other / time);
             let least = if next.price.priced == Priced::AtLeast { "at least " } else { "" };
             parts.push(format!("{least}{faster} {}", next.algorithm));
@@ -392,6 +392,8 @@ impl Told<'_> {
             _ => "",
         };
         let spent = |row: &Row<'_>| row.choice.price.time;
+        let least =
+            |row: &Row<'_>, time: f64| Field::from(format!("{}{}", floor(row), seconds(time)));
         let steps_model = self.ranking.model.is_some();
         let terms = all && !narrow;
         // Each column: its header, whether it is shown, and its fields.
@@ -404,20 +406,22 @@ impl Told<'_> {
             ("setting", settings, &told),
             (time, true, &|row| {
                 let time = if free { spent(row).total() } else { row.time };
-                format!("{}{}", floor(row), seconds(time)).into()
+                least(row, time)
             }),
             ("free-running", free, &|row| match row.choice.free_running {
                 None => "-".to_owned().into(),
                 Some(run) if run.seconds.is_infinite() => "deadlock".to_owned().into(),
                 Some(run) => seconds(run.seconds).into(),
             }),
-            ("steps model", steps_model, &|row| seconds(spent(row).total()).into()),
-            (bound, !steps_model, &|row| format!("{:.2}x", self.ratio(row.choice)).into()),
-            ("startup", terms, &|row| seconds(spent(row).startup).into()),
-            ("transmission", terms, &|row| seconds(spent(row).transmission).into()),
+            ("steps model", steps_model, &|row| least(row, spent(row).total())),
+            (bound, !steps_model, &|row| {
+                format!("{}{:.2}x", floor(row), self.ratio(row.choice)).into()
+            }),
+            ("startup", terms, &|row| least(row, spent(row).startup)),
+            ("transmission", terms, &|row| least(row, spent(row).transmission)),
             ("other", terms, &|row| {
                 let Time { propagation, rearrangement, barrier, .. } = spent(row);
-                seconds(propagation + rearrangement + barrier).into()
+                least(row, propagation + rearrangement + barrier)
             }),
             ("steps", true, &|row| row.choice.price.steps.to_string().into()),
             ("volume", all, &|row| blocks(row.choice.price.blocks).into()),
@@ -466,8 +470,10 @@ impl<'s> Ranking<'s> {
             }
             None => {
                 let timed = |choice: &'s Choice| (choice, choice.ranked_seconds());
+                let mut choices: Vec<_> = selection.choices.iter().map(timed).collect();
+                choices.sort_by_key(|(choice, _)| choice.price.priced == Priced::AtLeast);
                 Self {
-                    choices: selection.choices.iter().map(timed).collect(),
+                    choices,
                     undecided: selection.undecided().len(),
                     model: None,
                     left: Vec::new(),
