@@ -288,6 +288,9 @@ impl<'a> Counter<'a> {
         mut each: impl FnMut(u32, &StepCount, &Sums) -> bool,
     ) -> Sums {
         let steps = self.steps();
+        if steps == 0 {
+            return Sums::default();
+        }
         // Most steps of rules that know classes are not visited.
         let per_step = match self.class_of_step(0) {
             Some(_) => 1,

@@ -242,8 +242,8 @@ impl<'a> Visitor<'a> {
 fn names_routes(schedule: &Schedule, classes: &RankClasses) -> bool {
     let (rule, mut does) = (schedule.rule(), Step::default());
     // Messages of steps that have classes take the machine's own.
-    let steps = if rule.class_of_step(0).is_some() { 0 } else { rule.steps() };
-    (0..steps).any(|step| {
+    let has_classes = rule.steps() > 0 && rule.class_of_step(0).is_some();
+    (0..if has_classes { 0 } else { rule.steps() }).any(|step| {
         let mut named = false;
         rule.active(step, classes, &mut |rank| {
             rule.step(rank, step, &mut does);

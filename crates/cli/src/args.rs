@@ -146,7 +146,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "B[,INTER]", value_parser = given(bandwidths), allow_hyphen_values = true)]
     pub(crate) bandwidth: Option<Given<PerNode>>,
     /// Bandwidth at which a rank, or a rank and a node, can send, and receive, over all ports, such as
-    /// 50GB/s or 50GB/s,100GB/s; a node's counts inter-node messages [default: unlimited]
+    /// 50GB/s or 50GB/s,100GB/s; a node's counts inter-node messages, whichever of its ranks send them; 0s
+    /// leaves one unlimited [default: unlimited]
     #[arg(long, value_name = "RANK[,NODE]", value_parser = given(injection), allow_hyphen_values = true)]
     pub(crate) injection: Option<Given<Injection>>,
     /// Propagation over a link

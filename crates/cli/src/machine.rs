@@ -34,7 +34,9 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
     if let Some(ports) = options.ports {
         machine.set_ports(ports);
         say_reduced(&machine, ports);
-        warn_of_shared_links(&machine);
+        if ports.node != u32::MAX {
+            warn_of_shared_links(&machine);
+        }
     }
     match options.timing.as_deref() {
         Some("generic") => machine.timing = Timing::generic(),

@@ -70,6 +70,12 @@ pub fn not_compared(
     machine: &Machine,
 ) -> String {
     let mut notes = String::new();
+    if library.name == "openmpi" && machine.ports.rank < machine.ranks() - 1 {
+        notes += &format!(
+            "Its linear algorithms are priced with as many messages at once as a rank has ports, {}; --ports all posts all at once.\n",
+            machine.ports.rank
+        );
+    }
     let (title, of_nodes) = (library.title, machine.topology.shape());
     if let Some((of, component)) = release.ahead
         && operation == of

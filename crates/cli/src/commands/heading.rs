@@ -98,9 +98,12 @@ pub(super) fn assumed_by(machine: &Machine, ports: Ports, options: &Options) -> 
     match machine.topology.shape() {
         Shape::Clustered(nodes) if nodes.nodes() > 1 => {
             let (ranks, Ports { rank, node }) = (nodes.largest(), ports);
+            let unlimited = machine.timing.injection.is_unlimited();
+            if options.ports.is_some() && rank > 1 && unlimited {
+                text += "Injection is unlimited: --injection RANK,NODE limits what all ports carry at once.\n";
+            }
             if options.ports.is_none() && node < ranks {
                 let plural = if node == 1 { "" } else { "s" };
-                let unlimited = machine.timing.injection.is_unlimited();
                 let injection = if unlimited { " --injection RANK,NODE" } else { "" };
                 text += &format!(
                     "{ranks} ranks share {node} port{plural} of their node; if they send at once: --ports {rank},all{injection}.\n"

@@ -170,6 +170,11 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let mut exchange = self::exchange(&whole, options, args.ranks.as_ref())?;
     let catalogue = catalogue(exchange.machine(), options, &args.schedule)?;
     exchange = exchange.catalogue(&catalogue);
+    let against = args.against.as_deref().map(|name| {
+        let library = library(name);
+        Ok::<_, Error>((library, library.release(args.release.as_deref())?))
+    });
+    let against = against.transpose()?;
     let sizes = sizes(exchange.problem(), options, args.demand.as_deref())?;
     if let Some(sizes) = &sizes {
         check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;
@@ -179,6 +184,10 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let selection = ranked(&exchange, args.budget)?;
     say_refused(&args.schedule, &selection.rejected);
     let mut report = report(&exchange, &selection);
+    if args.demand.is_some() {
+        // Bandwidths are of blocks of one size.
+        report.choices.iter_mut().for_each(|entry| entry.bandwidth = None);
+    }
     report.demand.clone_from(&args.demand);
     // These are bounds for equal blocks.
     report.whole = report.whole.filter(|_| args.demand.is_none());
@@ -192,9 +201,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     if let Some(model) = model {
         rank_by(model, args.budget, &exchange, &selection, &mut report)?;
     }
-    if let Some(name) = &args.against {
-        let library = library(name);
-        let release = library.release(args.release.as_deref()).map_err(Error::from)?;
+    if let Some((library, release)) = against {
         let (machine, operation) = (exchange.machine(), exchange.problem().operation);
         let modelled = Modelled::new(library, machine, operation).context("--against")?;
         report.library = Some(Gains::new(library, release, &modelled, &exchange, &selection));

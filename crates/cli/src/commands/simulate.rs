@@ -137,6 +137,8 @@ fn unequal(
         .map_err(topocoll::Error::from)?;
     let mut report = report(machine, &schedule, &counts, None);
     report.demand.clone_from(&args.demand);
+    // Of blocks of one size.
+    report.bandwidth = None;
     print(options.json, &report, || {
         let assumed = assumed_by(&own, schedule.problem.both_ports(), options);
         text(&name, (&about, &assumed), &report, &slowest)

@@ -66,6 +66,13 @@ impl Whole {
         });
     }
 
+    /// What the faults cost the best schedule, in a sentence.
+    pub(super) fn brief(&self) -> String {
+        let cost =
+            |best: &Best| format!(" Its faults make it {:.2} times as long.", best.time_ratio);
+        self.best.as_ref().map_or(String::new(), cost)
+    }
+
     /// The loss in the bounds, and the loss of a schedule that carries `carried` blocks, if given.
     pub(super) fn text(&self, bounds: Bounds, carried: Option<f64>) -> String {
         let Self {

@@ -1,5 +1,6 @@
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -68,8 +69,10 @@ fn place(path: &Path) -> anyhow::Result<PathBuf> {
     anyhow::ensure!(!path.is_symlink(), "a link that leads nowhere");
     let name = path.file_name().filter(|_| !path.as_os_str().as_bytes().ends_with(b"/"));
     let name = name.context("the path has no file name")?;
-    let folder =
-        std::fs::canonicalize(parent(path)).map_err(|e| anyhow::anyhow!("{}", e.kind()))?;
+    let folder = std::fs::canonicalize(parent(path)).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => anyhow::anyhow!("no folder `{}`", parent(path).display()),
+        kind => anyhow::anyhow!("{kind}"),
+    })?;
     Ok(folder.join(name))
 }
 

@@ -188,7 +188,12 @@ impl Library {
     /// Another name.
     pub fn release(&self, name: Option<&str>) -> Result<&'static Release, TuneError> {
         let name = name.unwrap_or(self.releases[0].name);
-        self.releases.iter().find(|release| release.name == name).ok_or_else(|| {
+        // 4.1.6 is one of 4.1.
+        let is_of = |release: &&Release| {
+            let rest = name.strip_prefix(release.name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.releases.iter().find(is_of).ok_or_else(|| {
             let known: Vec<_> = self.releases.iter().map(|release| release.name).collect();
             let (library, release) = (self.name, name.to_owned());
             TuneError::Release { library, release, known: known.join(", ") }

@@ -6,7 +6,7 @@ use topocoll_topology::Machine;
 
 use super::{Library, Own, PRICED, Release, TuneError, Turn, price_of};
 use crate::envelope::{TimeLine, at, envelope};
-use crate::{Error, Priced, Selection};
+use crate::{Error, Selection};
 
 /// The predicted times of a library's algorithms for an operation between all ranks of a machine.
 #[derive(Clone, Debug)]
@@ -111,8 +111,8 @@ impl Modelled {
         turns.map(|lowest| self.turn(own[lowest.line], lowest.from)).collect()
     }
 
-    /// What a release would gain at a block size, and the best choice of a selection for blocks of
-    /// `selected` bytes: at that size the first one, at others the fastest of them in step.
+    /// What a release would gain at a block size, and the fastest choice in step of a selection for blocks of
+    /// `selected` bytes.
     #[must_use]
     pub fn gain(
         &self,
@@ -132,10 +132,7 @@ impl Modelled {
             .min_by(|a, b| a.seconds.total_cmp(&b.seconds))
             .filter(|fastest| fastest.seconds * WORTH < default.seconds);
         let best = fastest.unwrap_or(default);
-        let ours = match block_bytes == selected {
-            true => selection.best().filter(|best| best.price.priced != Priced::AtLeast).cloned(),
-            false => selection.fastest_at(selected, block_bytes),
-        };
+        let ours = selection.fastest_at(selected, block_bytes);
         Gain {
             block_bytes,
             algorithm: default.own.name,

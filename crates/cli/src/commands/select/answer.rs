@@ -1,24 +1,27 @@
 //! The text of `select`: the answer, its assumptions, the best rows, the winners by block size.
 
 mod notes;
+mod ranking;
+mod rows;
 
-use topocoll::contention::Estimate;
 use topocoll::text::printable;
 use topocoll::{
-    Catalogue, Choice, Exchange, FullyConnected, NotSimulated, Priced, Request, Selection, Shape,
-    Time, check_counting_work,
+    Catalogue, Choice, Exchange, FullyConnected, Priced, Request, Selection, Shape,
+    check_counting_work,
 };
 use topocoll_report::names::{Names, Row, SHOWN};
 use topocoll_report::words::rate;
 
-use super::{Report, Simulated, in_full};
+use self::ranking::{Ranking, Unsimulated};
+use super::{Report, in_full};
 use crate::args;
-use crate::commands::gains::{Gains, faster};
+use crate::commands::gains::faster;
 use crate::commands::heading::{about_demand, assumed_by};
-use crate::commands::within::{about, heading, is_open};
+use crate::commands::whole::Whole;
+use crate::commands::within::{about, heading};
 use crate::commands::{command_line, of_operation, refused};
 use crate::demand::Named;
-use crate::render::{Answer, Field, Table, blocks, height, seconds, table, width};
+use crate::render::{Answer, height, seconds};
 
 /// The fewest rows of the table, where the answer would have too many lines.
 const FEWEST: usize = 2;
@@ -45,23 +48,6 @@ struct Told<'a> {
     hidden: usize,
     /// Winners by block size that are shown, if not all.
     winners: usize,
-}
-
-/// The choices in the order of the model, each with its predicted time; floors come last.
-struct Ranking<'s> {
-    choices: Vec<(&'s Choice, f64)>,
-    /// Choices whose floors are below the best.
-    undecided: usize,
-    model: Option<&'static str>,
-    /// Choices that are not simulated.
-    left: Vec<Unsimulated<'s>>,
-}
-
-/// A choice that is not simulated, with its estimate.
-struct Unsimulated<'s> {
-    choice: &'s Choice,
-    estimate: &'s Estimate,
-    reason: &'s NotSimulated,
 }
 
 pub(super) fn answer(
@@ -159,9 +145,11 @@ impl Told<'_> {
             true => (String::new(), assumed.trim_end().replace('\n', " ")),
             false => (self.unsuited(), assumed),
         };
+        let whole = self.report.whole.as_ref().filter(|_| self.is_brief());
+        let faults = whole.map_or(String::new(), Whole::brief);
         let mut answer = answer
             .about(unsuited)
-            .about(about_demand(machine, problem, self.sizes) + ".")
+            .about(about_demand(machine, problem, self.sizes) + "." + &faults)
             .assuming(assumed);
         if !self.rows.is_empty() {
             answer = answer.table(&self.table());
@@ -219,7 +207,11 @@ impl Told<'_> {
             let least = if next.price.priced == Priced::AtLeast { "at least " } else { "" };
             parts.push(format!("{least}{faster} {}", next.algorithm));
         }
-        parts.extend(self.report.library.as_ref().and_then(Gains::over_default));
+        if let Some(gains) = self.report.library.as_ref()
+            && best.price.priced != Priced::AtLeast
+        {
+            parts.push(gains.over_default(best));
+        }
         if self.ranking.model.is_none() {
             parts.push(format!("{:.2}x the bound", self.ratio(best)));
         }
@@ -256,9 +248,9 @@ impl Told<'_> {
         told.collect()
     }
 
-    /// The time over the bound: where only the answer is asked for, of the time by which choices are ranked.
+    /// The time over the bound, of the time by which choices are ranked.
     fn ratio(&self, choice: &Choice) -> f64 {
-        match self.is_brief() && choice.free_running.is_some_and(|run| run.seconds.is_finite()) {
+        match choice.free_running.is_some_and(|run| run.seconds.is_finite()) {
             true => choice.ranked_seconds() / self.selection.bound.seconds,
             false => choice.bound_ratio,
         }
@@ -367,124 +359,5 @@ impl Told<'_> {
             ),
             None => format!("No algorithm here is made for this shape{shared}."),
         }
-    }
-
-    fn table(&self) -> Table {
-        let (links, all) = (self.exchange.machine().topology.links() > 0, self.args.all);
-        let setting = |row: &Row<'_>| match all {
-            true => row.choice.parameters.clone(),
-            false => self.names.setting(&row.choice.algorithm, &row.choice.parameters),
-        };
-        // A narrow table of many columns has the setting beside the algorithm, where it wraps.
-        let narrow = all && self.narrow();
-        let algorithm = |row: &Row<'_>| match self.names.steps(row.choice) {
-            Some(steps) if narrow => Field::Prose(format!("{} ({steps})", row.choice.algorithm)),
-            None if narrow => Field::Setting(Some(row.choice.algorithm.clone()), setting(row)),
-            _ => row.choice.algorithm.clone().into(),
-        };
-        let told = |row: &Row<'_>| match self.names.steps(row.choice) {
-            Some(steps) => steps.into(),
-            None => Field::Setting(None, setting(row)),
-        };
-        let settings = !narrow && self.rows.iter().any(|row| !setting(row).is_empty());
-        let floor = |row: &Row<'_>| match row.choice.price.priced {
-            Priced::AtLeast => ">= ",
-            _ => "",
-        };
-        let spent = |row: &Row<'_>| row.choice.price.time;
-        let least =
-            |row: &Row<'_>, time: f64| Field::from(format!("{}{}", floor(row), seconds(time)));
-        let steps_model = self.ranking.model.is_some();
-        let terms = all && !narrow;
-        // Each column: its header, whether it is shown, and its fields.
-        type Column<'a> = (&'a str, bool, &'a dyn Fn(&Row<'_>) -> Field);
-        let free = self.selection.without_barriers.is_some();
-        let time = if free { "in step" } else { self.ranking.model.unwrap_or("time") };
-        let bound = if self.is_brief() { "bound" } else { "of the bound" };
-        let columns: [Column<'_>; 13] = [
-            ("algorithm", true, &algorithm),
-            ("setting", settings, &told),
-            (time, true, &|row| {
-                let time = if free { spent(row).total() } else { row.time };
-                least(row, time)
-            }),
-            ("free-running", free, &|row| match row.choice.free_running {
-                None => "-".to_owned().into(),
-                Some(run) if run.seconds.is_infinite() => "deadlock".to_owned().into(),
-                Some(run) => seconds(run.seconds).into(),
-            }),
-            ("steps model", steps_model, &|row| least(row, spent(row).total())),
-            (bound, !steps_model, &|row| {
-                format!("{}{:.2}x", floor(row), self.ratio(row.choice)).into()
-            }),
-            ("startup", terms, &|row| least(row, spent(row).startup)),
-            ("transmission", terms, &|row| least(row, spent(row).transmission)),
-            ("other", terms, &|row| {
-                let Time { propagation, rearrangement, barrier, .. } = spent(row);
-                least(row, propagation + rearrangement + barrier)
-            }),
-            ("steps", true, &|row| row.choice.price.steps.to_string().into()),
-            ("volume", all, &|row| blocks(row.choice.price.blocks).into()),
-            ("charged volume", !self.is_brief(), &|row| {
-                let over = row.choice.tradeoff_ratio.map(|ratio| format!(" ({ratio:.2}x)"));
-                let charged = blocks(row.choice.price.link_blocks);
-                format!("{}{charged}{}", floor(row), over.unwrap_or_default()).into()
-            }),
-            ("link contention", links && !self.is_brief() && !(narrow && free), &|row| match row
-                .choice
-                .price
-                .link_contention
-            {
-                0 => "?".to_owned().into(),
-                most => most.to_string().into(),
-            }),
-        ];
-        let shown: Vec<_> = columns.iter().filter(|(_, shown, _)| *shown).collect();
-        let header: Vec<_> = shown.iter().map(|(name, ..)| *name).collect();
-        let rows = self.rows.iter().map(|row| shown.iter().map(|(.., field)| field(row)).collect());
-        table(&header, if settings { 2 } else { 1 }, rows)
-    }
-
-    /// Whether the output has no place for the terms of each time.
-    fn narrow(&self) -> bool {
-        const COLUMNS: u16 = 100;
-        width().is_some_and(|width| width < COLUMNS)
-    }
-}
-
-impl<'s> Ranking<'s> {
-    fn new(selection: &'s Selection, simulated: Option<&'s Simulated>) -> Self {
-        match simulated {
-            Some(Simulated { model, order, found, .. }) => {
-                let timed = |&i: &usize| Some((&selection.choices[i], *found[i].1.as_ref().ok()?));
-                let all = selection.choices.iter().zip(found);
-                let left = all.filter_map(|(choice, (estimate, found))| {
-                    Some(Unsimulated { choice, estimate, reason: found.as_ref().err()? })
-                });
-                Self {
-                    choices: order.iter().filter_map(timed).collect(),
-                    undecided: 0,
-                    model: Some(model),
-                    left: left.collect(),
-                }
-            }
-            None => {
-                let timed = |choice: &'s Choice| (choice, choice.ranked_seconds());
-                let mut choices: Vec<_> = selection.choices.iter().map(timed).collect();
-                choices.sort_by_key(|(choice, _)| choice.price.priced == Priced::AtLeast);
-                Self {
-                    choices,
-                    undecided: selection.undecided().len(),
-                    model: None,
-                    left: Vec::new(),
-                }
-            }
-        }
-    }
-
-    /// The choices that may be faster than those simulated, by the steps model's time.
-    fn open(&self) -> Vec<&'s Choice> {
-        let open = self.left.iter().filter(|left| is_open(left.reason));
-        open.map(|left| left.choice).collect()
     }
 }

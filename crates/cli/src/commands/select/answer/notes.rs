@@ -1,7 +1,7 @@
 //! The notes beneath the table: why the best wins, its proof, the winners by block size, and what is left out.
 
-use topocoll::Choice;
 use topocoll::contention::Settings;
+use topocoll::{Choice, Priced};
 use topocoll_report::names::Row;
 
 use super::super::reason;
@@ -137,15 +137,16 @@ impl Told<'_> {
 
     /// The winners by block size around this one: a size, the choice from there on, its time.
     pub(super) fn winners(&self) -> Option<Table> {
-        let (all, own) = (&self.selection.crossovers, self.exchange.problem().block_bytes);
+        let (all, own_bytes) = (&self.selection.crossovers, self.exchange.problem().block_bytes);
         if all.len() < 2 || self.winners == 0 {
             return None;
         }
-        let current = all.partition_point(|one| one.block_bytes <= own).saturating_sub(1);
+        let current = all.partition_point(|one| one.block_bytes <= own_bytes).saturating_sub(1);
         let first = (current + 1).saturating_sub(self.winners / 2).min(all.len() - self.winners);
         let undecided = |from: u64| [bytes(from), "undecided".to_owned(), String::new()];
         let least = all.first().filter(|one| first == 0 && one.block_bytes > 1);
-        let rows = all[first..first + self.winners].iter().flat_map(|one| {
+        let shown = (first..).zip(&all[first..first + self.winners]);
+        let rows = shown.flat_map(|(place, one)| {
             let (name, parameters) = (&one.algorithm, &one.parameters);
             let name = match self.args.all {
                 true => render::named(name, parameters),
@@ -154,7 +155,19 @@ impl Told<'_> {
             let mark = if one.changes.is_empty() || self.is_brief() { "" } else { "*" };
             let own = [bytes(one.block_bytes), name + mark, seconds(one.seconds)];
             let open = one.to_bytes.map(|last| undecided(last + 1));
-            [Some(own), open].into_iter().flatten()
+            // The block that is asked for may be decided where others are not.
+            let asked = self.selection.best().filter(|best| {
+                let is_open = one.to_bytes.is_some_and(|last| last < own_bytes);
+                let is_next = all.get(place + 1).is_none_or(|next| own_bytes < next.block_bytes);
+                is_open
+                    && is_next
+                    && best.price.priced != Priced::AtLeast
+                    && self.ranking.undecided == 0
+            });
+            let asked = asked
+                .map(|best| [bytes(own_bytes), self.named(best), seconds(best.price.time.total())]);
+            let beyond = asked.is_some().then(|| undecided(own_bytes + 1));
+            [Some(own), open, asked, beyond].into_iter().flatten()
         });
         let rows = least.map(|_| undecided(1)).into_iter().chain(rows);
         let rows =
