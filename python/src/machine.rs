@@ -5,7 +5,7 @@ use std::sync::Arc;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
-use topocoll::spec::{Reading, parse_file_in, parse_graph};
+use topocoll::spec::{Reading, parse_graph};
 use topocoll::units::{parse_bytes, parse_ports};
 use topocoll::{LinkId, Ports, Rank, files, machine};
 
@@ -40,14 +40,12 @@ impl Machine {
     #[pyo3(signature = (kind, name, text="", ports=None))]
     fn new(kind: &str, name: &str, text: &str, ports: Option<&str>) -> PyResult<Self> {
         let path = Path::new(name);
-        let is_toml = path.extension().is_some_and(|extension| extension == "toml");
         let own = match kind {
             "file" => files::read(name, text).map_err(|e| format!("{name}: {e}")),
             "path" => {
                 let folder = path.parent().unwrap_or(Path::new(""));
                 let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-                let read = if is_toml { parse_file_in } else { files::read_in };
-                let own = read(folder, &stem, text, &Reading::default());
+                let own = files::read_in(folder, &stem, text, &Reading::default());
                 own.map_err(|e| format!("{name}: {e}"))
             }
             "graph" => {

@@ -12,7 +12,10 @@ use targets::TARGETS;
 
 /// Folders of other tests whose files are inputs too.
 const SEEDS: [(&str, &[&str]); 7] = [
-    ("machine", &["topologies", "tests/errors", "tests/machines", "tests/machines/refused"]),
+    (
+        "machine",
+        &["topologies", "tests/errors", "tests/inputs", "tests/machines", "tests/machines/refused"],
+    ),
     ("schedule", &["tests/schedules"]),
     ("traces", &[]),
     ("certificate", &["tests/certificates"]),

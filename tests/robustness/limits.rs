@@ -19,7 +19,7 @@ use topocoll_certificate::check;
 /// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 39] = [
+const ROWS: [Row; 40] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
@@ -42,6 +42,12 @@ const ROWS: [Row; 39] = [
     ("bytes of a block", MAX_BLOCK_BYTES, block, "between 1 and 1099511627776"),
     ("bytes of a block in a list of sizes", MAX_BLOCK_BYTES, listed, "from 0 to 1099511627776"),
     ("bytes of a machine file", 1 << 20, machine_file, "longer than 1048576 bytes"),
+    (
+        "bytes of a machine in a file of another program",
+        1 << 26,
+        other_file,
+        "longer than 67108864 bytes",
+    ),
     ("hosts of a host file", 1 << 20, hosts, "more than 1048576 hosts"),
     ("characters of a host in a list", 64, host, "is not a host list"),
     (
@@ -318,6 +324,14 @@ fn machine_file(bytes: u64) -> Result<(), String> {
     let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
     let mut contents = topocoll::shipped().next().unwrap().1.to_owned();
     contents.push('#');
+    contents.extend(std::iter::repeat_n('.', bytes as usize - contents.len()));
+    std::fs::write(file.path(), contents).unwrap();
+    text(load_file(file.path()))
+}
+
+fn other_file(bytes: u64) -> Result<(), String> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut contents = "n1 slots=2\n#".to_owned();
     contents.extend(std::iter::repeat_n('.', bytes as usize - contents.len()));
     std::fs::write(file.path(), contents).unwrap();
     text(load_file(file.path()))

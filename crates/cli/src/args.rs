@@ -15,7 +15,8 @@ use topocoll::{Collective, Injection, Ports, Setting};
 
 use crate::error::{say, set_colour};
 use crate::values::{
-    Given, PerNode, bandwidths, block, given, injection, note_on_sizes, ports, setting, startups,
+    Given, PerNode, bandwidths, block, given, injection, note_on_sizes, ports, setting,
+    startups,
 };
 use crate::{completion, uses};
 
@@ -106,8 +107,8 @@ pub(crate) enum Command {
 /// Options that every command takes.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Common {
-    /// Machine file (also of SimGrid, lstopo, Slurm or an MPI), shipped machine, or short form such
-    /// as torus:16x16, full:64, cluster:4,4,2
+    /// File of any kind that describes a machine (`-`: on standard input), shipped machine, or short
+    /// form such as torus:16x16, full:64, cluster:4,4,2
     #[arg(add = ArgValueCompleter::new(completion::machines))]
     pub(crate) machine: String,
     #[command(flatten)]

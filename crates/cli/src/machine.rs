@@ -23,6 +23,9 @@ use crate::host::{check_fits, memory};
 use crate::render::named;
 use crate::values::{Given, PerNode, RankList};
 
+/// The most bytes of a machine file on standard input.
+const MOST_INPUT: u64 = 1 << 26;
+
 /// Default bytes of a block.
 const DEFAULT_BLOCK: u64 = 1024;
 
@@ -30,7 +33,10 @@ const DEFAULT_BLOCK: u64 = 1024;
 pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> {
     starting("building the machine", 0);
     let reading = Reading { attributes: options.attributes.clone(), taper: options.taper };
-    let mut machine = topocoll::machine_with(name, &reading)?;
+    let mut machine = match name {
+        "-" => given_as_input(&reading)?,
+        name => topocoll::machine_with(name, &reading)?,
+    };
     if let Some(ports) = options.ports {
         machine.set_ports(ports);
         say_reduced(&machine, ports);
@@ -86,6 +92,20 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
         timing.name = format!("{} with {} given", timing.name, overridden.join(", "));
     }
     Ok(machine.with_values_of_links())
+}
+
+/// The machine whose file is standard input.
+fn given_as_input(reading: &Reading) -> anyhow::Result<Machine> {
+    let (path, mut bytes) = ("stdin".to_owned(), Vec::new());
+    let whole = std::io::stdin().take(MOST_INPUT + 1).read_to_end(&mut bytes);
+    whole.context("cannot read standard input")?;
+    anyhow::ensure!(
+        bytes.len() as u64 <= MOST_INPUT,
+        "standard input is longer than {MOST_INPUT} bytes, the limit of files"
+    );
+    let text = String::from_utf8(bytes).context("standard input is not text")?;
+    let machine = files::read_in(Path::new(""), &path, &text, reading);
+    Ok(machine.map_err(|error| Error::File { path, text, error })?)
 }
 
 /// Says what `torus:16*16` is, as it may be meant as `torus:16x16`.

@@ -12,8 +12,8 @@ use crate::Error;
 /// `topologies/`, built in, so that bare names work from any folder.
 static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/topologies");
 
-/// The most bytes of a machine file.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+/// The most bytes of a file of any kind.
+const MAX_FILE_BYTES: u64 = 1 << 26;
 
 /// Names and texts of the shipped machine files, in alphabetical order.
 pub fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -80,8 +80,8 @@ fn meant(text: &str) -> Vec<String> {
     vec![form.map_or(name, |form| form.example).to_owned()]
 }
 
-/// The machine in a file, in any format of [`files`], detected by its contents. A file named
-/// `.toml` is TOML. The machine's name is the file's stem.
+/// The machine in a file, of any kind of [`files`], told by its content. The machine's name is the
+/// file's stem.
 ///
 /// # Errors
 /// The file is unreadable, not text, or invalid.
@@ -95,10 +95,8 @@ fn load_with(path: &Path, reading: &Reading) -> Result<Machine, Error> {
         .map_err(|reason| Error::Unreadable { path: shown.clone(), reason })?;
     let name =
         path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
-    let is_toml = path.extension().is_some_and(|extension| extension == "toml");
     let folder = path.parent().unwrap_or(Path::new(""));
-    let read = if is_toml { spec::parse_file_in } else { files::read_in };
-    in_file(read(folder, &name, &text, reading), &shown, &text)
+    in_file(files::read_in(folder, &name, &text, reading), &shown, &text)
 }
 
 fn in_file(machine: Result<Machine, SpecError>, path: &str, text: &str) -> Result<Machine, Error> {

@@ -1,17 +1,21 @@
 //! Machine files of several kinds. Each kind is a module here and a line of `FILES`.
 
+mod guesses;
 mod hostlist;
 mod hosts;
 mod hwloc;
+mod rankfile;
 mod simgrid;
 mod slurm;
+mod slurm_yaml;
 mod xml;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::SpecError;
-use crate::machine_file::parse_file_in;
+use crate::graph_file;
+use crate::machine_file::{self, parse_file_in};
 use crate::reading::Reading;
 use crate::text::printable;
 use crate::{Clusters, Machine, TopologyError};
@@ -19,25 +23,92 @@ use crate::{Clusters, Machine, TopologyError};
 pub use crate::regular::{create, open, text_of};
 
 /// A kind of file that describes a machine.
-struct MachineFile {
-    /// Whether a file with this text, and this first line that is not a comment, is of this kind.
-    knows: fn(&str, &str) -> bool,
-    read: Read,
+struct Kind {
+    /// What messages call it.
+    name: &'static str,
+    /// Whether a file that begins like this is of this kind.
+    knows: fn(&Beginning<'_>) -> bool,
+    /// The only option of a [`Reading`] that applies.
+    open: &'static str,
+    read: fn(&Source<'_>) -> Result<Machine, SpecError>,
 }
 
-/// Reads a text; the first argument is the name of the machine.
-enum Read {
-    Whole(fn(&str, &str) -> Result<Machine, SpecError>),
-    /// The bandwidth of links may be left open.
-    Tapered(fn(&str, &str, &Reading) -> Result<Machine, SpecError>),
+/// The text of a file, the name of the machine, and how to read them.
+struct Source<'a> {
+    folder: &'a Path,
+    name: &'a str,
+    text: &'a str,
+    reading: &'a Reading,
 }
 
-/// Every kind of other programs. The first that recognizes a file reads it; others are TOML.
-const FILES: &[MachineFile] = &[
-    MachineFile { knows: simgrid::knows, read: Read::Whole(simgrid::read) },
-    MachineFile { knows: hwloc::knows, read: Read::Whole(hwloc::read) },
-    MachineFile { knows: slurm::knows, read: Read::Tapered(slurm::read) },
-    MachineFile { knows: hosts::knows, read: Read::Whole(hosts::read) },
+/// What tells the kind of a file.
+struct Beginning<'a> {
+    text: &'a str,
+    /// The first lines that are neither empty nor comments, without the blanks around them.
+    lines: Vec<&'a str>,
+    /// The first element of XML.
+    root: Option<String>,
+}
+
+/// The lines that tell the kind of a file.
+const LINES: usize = 20;
+
+/// Every kind. The first that recognizes a file reads it.
+const FILES: &[Kind] = &[
+    Kind {
+        name: "machine file (TOML)",
+        knows: |begins| begins.lines.iter().any(|line| machine_file::has_field(line)),
+        open: "--attributes",
+        read: |file| parse_file_in(file.folder, file.name, file.text, file.reading),
+    },
+    Kind {
+        name: "list of links (CSV)",
+        knows: |begins| begins.fields(2) == ["from", "to"] || begins.fields(1) == ["switch"],
+        open: "",
+        read: |file| graph_file::machine(file.name, file.text, file.reading),
+    },
+    Kind {
+        name: "node-link JSON",
+        knows: |begins| begins.first().starts_with('{') && begins.text.contains("\"nodes\""),
+        open: "--attributes",
+        read: |file| graph_file::machine(file.name, file.text, file.reading),
+    },
+    Kind {
+        name: "SimGrid platform",
+        knows: |begins| begins.root.as_deref() == Some("platform"),
+        open: "",
+        read: |file| simgrid::read(file.name, file.text),
+    },
+    Kind {
+        name: "hwloc XML (lstopo)",
+        knows: |begins| begins.root.as_deref() == Some("topology"),
+        open: "",
+        read: |file| hwloc::read(file.name, file.text),
+    },
+    Kind {
+        name: "Slurm's topology.conf",
+        knows: slurm::knows,
+        open: "--taper",
+        read: |file| slurm::read(file.name, file.text, file.reading),
+    },
+    Kind {
+        name: "Slurm's topology.yaml",
+        knows: slurm_yaml::knows,
+        open: "--taper",
+        read: |file| slurm_yaml::read(file.name, file.text, file.reading),
+    },
+    Kind {
+        name: "rankfile of Open MPI",
+        knows: rankfile::knows,
+        open: "",
+        read: |file| rankfile::read(file.name, file.text),
+    },
+    Kind {
+        name: "host file of an MPI",
+        knows: hosts::knows,
+        open: "",
+        read: |file| hosts::read(file.name, file.text),
+    },
 ];
 
 /// The most nodes, or hosts, of a file.
@@ -53,7 +124,8 @@ pub fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
 }
 
 /// Reads a machine as [`read`]. Files that it names are relative to `folder`, and the text or they may
-/// leave something open.
+/// leave something open. The kind of the text is told by its content alone; it may begin with a
+/// byte order mark.
 ///
 /// # Errors
 /// What is wrong, and the bytes of `text` that are.
@@ -63,20 +135,48 @@ pub fn read_in(
     text: &str,
     reading: &Reading,
 ) -> Result<Machine, SpecError> {
-    let lines = text.lines().map(str::trim);
-    let first = lines.clone().find(|line| !line.is_empty() && !line.starts_with('#'));
-    let first = first.unwrap_or_default();
-    match FILES.iter().find(|file| (file.knows)(text, first)) {
-        Some(file) => {
-            reading.refuse_attributes()?;
-            let name = printable(name);
-            match file.read {
-                Read::Whole(read) => reading.refuse_taper().and_then(|()| read(&name, text)),
-                Read::Tapered(read) => read(&name, text, reading),
-            }
-        }
-        None => parse_file_in(folder, name, text, reading),
+    let rest = text.trim_start_matches('\u{feff}');
+    let begins = Beginning::of(rest);
+    let machine = match FILES.iter().find(|kind| (kind.knows)(&begins)) {
+        Some(kind) => reading.refuse_but(kind.open).and_then(|()| {
+            (kind.read)(&Source { folder, name: &printable(name), text: rest, reading })
+        }),
+        None => Err(unknown(&begins)),
+    };
+    machine.map_err(|mut error| {
+        let mark = text.len() - rest.len();
+        error.span = error.span.map(|span| span.start + mark..span.end + mark);
+        error
+    })
+}
+
+impl<'a> Beginning<'a> {
+    fn of(text: &'a str) -> Self {
+        let lines = text.lines().map(str::trim);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines: Vec<_> = lines.take(LINES).collect();
+        let is_xml = lines.first().is_some_and(|line| line.starts_with('<'));
+        Self { text, lines, root: is_xml.then(|| xml::root(text)).flatten() }
     }
+
+    fn first(&self) -> &'a str {
+        self.lines.first().copied().unwrap_or_default()
+    }
+
+    /// The first `count` values of the first line, divided by commas.
+    fn fields(&self, count: usize) -> Vec<&'a str> {
+        self.first().split(',').map(|field| field.trim().trim_matches('"')).take(count).collect()
+    }
+}
+
+/// Refuses a file of no known kind, and says what it most likely is.
+fn unknown(begins: &Beginning<'_>) -> SpecError {
+    let names: Vec<&str> = FILES.iter().map(|kind| kind.name).collect();
+    let guess = guesses::of(begins).map_or(String::new(), |guess| format!("; {guess}"));
+    let message =
+        format!("not a known kind of machine file; known are {}{guess}", names.join(", "));
+    let first = begins.first();
+    wrong(begins.text.find(first).unwrap_or(0), first, message)
 }
 
 /// The cluster of these nodes, with one port and assumed timing values.
@@ -84,6 +184,13 @@ fn cluster(name: &str, sizes: &[u32]) -> Result<Machine, TopologyError> {
     let groups: Vec<_> = sizes.iter().map(|&size| (1, size)).collect();
     let machine = Machine::of(Arc::new(Clusters::new(&groups)?));
     Ok(Machine { name: name.to_owned(), ..machine })
+}
+
+/// The machine, of which something more is assumed.
+fn assuming(machine: Machine, what: &str) -> Machine {
+    let assumed =
+        machine.assumed.map_or_else(|| what.to_owned(), |known| format!("{known}; {what}"));
+    Machine { assumed: Some(assumed), ..machine }
 }
 
 /// The lines that are not empty, without comments, and their offsets.
@@ -108,3 +215,6 @@ fn wrong(at: usize, words: &str, message: String) -> SpecError {
 fn shown(text: &str) -> &str {
     &text[..text.floor_char_boundary(40)]
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::SpecError;
+use crate::reading::Reading;
 use crate::regular::text_of;
 use crate::text::printable;
-use crate::{Graph, Topology};
+use crate::{Graph, Machine, Topology};
 
 pub use attributes::Attributes;
 pub(crate) use listing::Listing;
@@ -45,6 +46,18 @@ pub fn parse_graph(name: &str, text: &str) -> Result<Arc<dyn Topology>, SpecErro
     let name = printable(name);
     let graph = read(text, format!("graph:{name}"), None);
     Ok(Arc::new(graph.map_err(|wrong| placed(&name, wrong))?))
+}
+
+/// The machine of a text of either kind.
+pub(crate) fn machine(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
+    let graph = read(text, "network".to_owned(), reading.attributes.as_ref());
+    let graph = graph.map_err(|(line, message)| {
+        let mut lines = text.split_inclusive('\n');
+        let before = lines.by_ref().take(line.saturating_sub(1)).map(str::len).sum();
+        let wrong = lines.next().filter(|_| line > 0).map(str::trim_end);
+        SpecError { message, span: wrong.map(|wrong| before..before + wrong.len()) }
+    })?;
+    Ok(Machine { name: name.to_owned(), ..Machine::of(Arc::new(graph)) })
 }
 
 /// A message after the file and the line that are wrong.

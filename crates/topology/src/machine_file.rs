@@ -129,6 +129,18 @@ struct Versioned {
     version: Option<Spanned<i64>>,
 }
 
+/// Whether a line of a text is of a machine file: it gives one of its fields, or begins one of its tables.
+pub(crate) fn has_field(line: &str) -> bool {
+    const FIELDS: [&str; 9] =
+        ["version", "title", "shape", "routes", "ties", "absent", "broken", "ports", "timing"];
+    const TABLES: [&str; 3] = ["[timing]", "[network]", "[endpoint]"];
+    let (key, value) = line.split_once('=').unwrap_or_default();
+    FIELDS.contains(&key.trim()) && !value.is_empty() || TABLES.contains(&line)
+}
+
+/// The most bytes of a machine file.
+const MOST_BYTES: usize = 1 << 20;
+
 /// Reads a machine file; `name` becomes the name of the machine. Files that it names are relative
 /// to the current folder.
 ///
@@ -149,7 +161,10 @@ pub fn parse_file_in(
     text: &str,
     reading: &Reading,
 ) -> Result<Machine, SpecError> {
-    reading.refuse_taper()?;
+    reading.refuse_but("--attributes")?;
+    if text.len() > MOST_BYTES {
+        return Err(format!("longer than {MOST_BYTES} bytes, the limit of machine files").into());
+    }
     let name = printable(name);
     let malformed = |error: toml::de::Error| SpecError {
         message: with_all_fields(error.message().trim_end()),
@@ -291,7 +306,7 @@ fn nodes_on(folder: &Path, file: &File, reading: &Reading) -> Result<NodesOn, Sp
     };
     match (&file.network, kind) {
         (Some(listed), "network") => {
-            reading.refuse_attributes()?;
+            reading.refuse_but("")?;
             let sizes = sizes.map(ranks_of_nodes).transpose();
             let sizes = sizes.map_err(|rule| refused(format!("`{shape}`: {rule}")))?;
             Ok(NodesOn { network: Arc::new(network(listed)?), sizes })

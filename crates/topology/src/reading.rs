@@ -7,7 +7,7 @@ use crate::number::fraction;
 
 /// How to read what the text of a machine leaves open. What is given for a machine that leaves it not
 /// open is refused.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Reading {
     /// Names of the attributes in a graph of node-link JSON.
     pub attributes: Option<Attributes>,
@@ -52,21 +52,19 @@ impl fmt::Display for Taper {
 }
 
 impl Reading {
-    /// Refuses attributes for a machine that is no graph of node-link JSON.
-    pub(crate) fn refuse_attributes(&self) -> Result<(), SpecError> {
-        refuse(self.attributes.is_some(), NOT_JSON)
-    }
-
-    /// Refuses a taper for a machine whose links all have a bandwidth.
-    pub(crate) fn refuse_taper(&self) -> Result<(), SpecError> {
-        refuse(self.taper.is_some(), NOT_OPEN)
+    /// Refuses what is given, but for one option, the only one that applies to a machine.
+    pub(crate) fn refuse_but(&self, open: &str) -> Result<(), SpecError> {
+        let given = [
+            ("--attributes", self.attributes.is_some(), NOT_JSON),
+            ("--taper", self.taper.is_some(), NOT_OPEN),
+        ];
+        match given.iter().find(|(option, given, _)| *given && *option != open) {
+            Some((.., message)) => Err((*message).into()),
+            None => Ok(()),
+        }
     }
 }
 
 /// Why a taper is refused.
 const NOT_OPEN: &str = "--taper is of links between switches that have no LinkSpeed in Slurm's \
      topology.conf, and the machine has no such links";
-
-fn refuse(given: bool, message: &str) -> Result<(), SpecError> {
-    if given { Err(message.into()) } else { Ok(()) }
-}

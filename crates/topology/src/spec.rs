@@ -47,7 +47,7 @@ pub fn parse_short_form_with(
     text: &str,
     reading: &Reading,
 ) -> Result<Arc<dyn Topology>, SpecError> {
-    reading.refuse_taper()?;
+    reading.refuse_but("--attributes")?;
     let topology = NodesOn::parse(text, reading)?.topology();
     Ok(topology.map_err(|reason| format!("`{text}`: {reason}"))?)
 }

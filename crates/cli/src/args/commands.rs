@@ -62,8 +62,8 @@ pub(crate) struct Select {
 #[derive(ClapArgs, Debug)]
 #[command(after_help = examples::ALGORITHMS)]
 pub(crate) struct Algorithms {
-    /// Machine file (also of SimGrid, lstopo, Slurm or an MPI), shipped machine, or short form such
-    /// as torus:16x16, full:64, cluster:4,4,2
+    /// File of any kind that describes a machine (`-`: on standard input), shipped machine, or short
+    /// form such as torus:16x16, full:64, cluster:4,4,2
     #[arg(add = ArgValueCompleter::new(completion::machines))]
     pub(crate) machine: Option<String>,
     #[command(flatten)]

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 use topocoll::formats::{FORMATS, Format};
@@ -12,6 +13,42 @@ fn sweep(folder: &Path, arguments: &[&str]) -> Output {
     let program = env!("CARGO_BIN_EXE_topocoll");
     let fixed = ["sweep", "paragon-16x16", "--blocks", "1:4KiB"];
     Command::new(program).current_dir(folder).args(fixed).args(arguments).output().unwrap()
+}
+
+/// A machine on standard input is the one of its file.
+#[test]
+fn standard_input_is_a_file_of_any_kind() {
+    let bounds = |name: &str, input: &[u8]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_topocoll"));
+        command.args(["bounds", name]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        // The program may end before it has read all.
+        let _ = pipe.write_all(input);
+        drop(pipe);
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (status.code(), text(stdout), text(stderr))
+    };
+    let inputs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/inputs");
+    for name in ["tree-no-linkspeed.conf", "bom.hosts", "topology.yaml", "scontrol-show-block.txt"]
+    {
+        let path = inputs.join(name);
+        let (code, of_file, _) = bounds(path.to_str().unwrap(), &[]);
+        let (_, of_input, _) = bounds("-", &std::fs::read(&path).unwrap());
+        let stem = format!(" on {} (", path.file_stem().unwrap().display());
+        assert!(code == Some(0) && of_file.contains(&stem), "{name}");
+        assert_eq!(of_input, of_file.replace(&stem, " on stdin ("), "{name}");
+    }
+    for (input, said) in [
+        (&b"n1 slots=0\n"[..], "`0` is not a number of ranks, 1 or more\n --> stdin:1:1"),
+        (b"", "the file is empty"),
+        (b"\xff", "standard input is not text"),
+        (&vec![b'#'; (1 << 26) + 1], "longer than 67108864 bytes, the limit of files"),
+    ] {
+        let (code, _, error) = bounds("-", input);
+        assert!(code == Some(2) && error.contains(said), "{error}");
+    }
 }
 
 #[test]

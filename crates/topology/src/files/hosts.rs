@@ -1,79 +1,146 @@
-//! The host files of Open MPI (`node1 slots=4`) and MPICH (`node1:4`): hosts are nodes, slots are
-//! ranks.
+//! Host files of MPIs: hosts are nodes, slots are ranks.
 //!
-//! A line without a number of slots adds as many ranks as it has `max_slots`, otherwise one. Ranks are numbered node by node, so the lines of
-//! a host must be consecutive.
+//! Those of Open MPI (`user@node1 slots=4`), MPICH (`node1:4:binding=..`) and Torque (`node1 np=4 gpus=4`,
+//! or a line for each rank) are read. A line without a number of slots adds as many ranks as it has
+//! `max_slots`, otherwise one. `^node1` excludes a host. Ranks are numbered node by node, so the lines of a
+//! host must be consecutive.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::net::Ipv4Addr;
 
-use super::{MAX_NODES, cluster, lines, shown, wrong};
+use super::{Beginning, MAX_NODES, assuming, cluster, lines, shown, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 
-/// Keys that may follow a host and are ignored.
-const OTHERS: [&str; 4] = ["ifname", "binding", "user", "port"];
+/// Keys of the number of ranks, and of the most ranks, of a host.
+const RANKS: [&str; 5] = ["slots", "slot", "cpu", "count", "np"];
+const MOST: [&str; 5] = ["max_slots", "max-slots", "slots_max", "max_cpu", "max_count"];
 
-pub(super) fn knows(_: &str, first: &str) -> bool {
-    let mut words = first.split_whitespace();
-    let host = words.next().and_then(|word| word.split(':').next()).unwrap_or_default();
+/// Keys that may follow a host and are ignored.
+const OTHERS: [&str; 8] =
+    ["ifname", "binding", "user", "username", "user_name", "port", "gpus", "mics"];
+
+/// Whether the first line has a host, and some line more than a word, a name with a digit or a dot, or
+/// a host again.
+pub(super) fn knows(begins: &Beginning<'_>) -> bool {
+    let mut seen = HashSet::new();
+    is_host(begins.first())
+        && begins.lines.iter().copied().filter(|line| is_host(line)).map(before_comment).any(
+            |line| {
+                let says = line.contains(|c: char| c.is_ascii_digit() || ".=:@^".contains(c));
+                says || !seen.insert(line)
+            },
+        )
+}
+
+/// Whether a line has a host and what may follow it.
+pub(super) fn is_host(line: &str) -> bool {
+    let mut words = before_comment(line).split_whitespace();
+    let word = words.next().unwrap_or_default().trim_start_matches('^');
+    let word = word.rsplit('@').next().unwrap_or_default();
+    let (host, ranks) = word.split_once(':').unwrap_or((word, "1"));
     let named = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    !host.is_empty()
+    let is_name = host.starts_with(|c: char| c.is_ascii_alphanumeric())
         && host.chars().all(named)
-        && words.all(|word| word.split_once('=').is_some_and(|(key, _)| !key.is_empty()))
+        && (host.contains(|c: char| c.is_ascii_alphabetic()) || host.parse::<Ipv4Addr>().is_ok());
+    // Properties in a file of Torque are words.
+    let is_torque = words.clone().any(|word| word.starts_with("np="));
+    is_name
+        && ranks.starts_with(|c: char| c.is_ascii_digit())
+        && words.all(|word| is_torque || word.find('=').is_some_and(|at| at > 0))
+}
+
+fn before_comment(line: &str) -> &str {
+    line.split('#').next().unwrap_or_default().trim()
+}
+
+/// Hosts and their ranks in the order of ranks.
+#[derive(Default)]
+pub(super) struct Hosts<'a> {
+    seen: HashSet<&'a str>,
+    last: &'a str,
+    sizes: Vec<(&'a str, u32)>,
+}
+
+impl<'a> Hosts<'a> {
+    /// Adds ranks of a host; `rule` says how to list a host once.
+    pub(super) fn add(&mut self, host: &'a str, ranks: u32, rule: &str) -> Result<(), String> {
+        if host == self.last {
+            let (_, size) = self.sizes.last_mut().expect("a host came before");
+            let sum = size.checked_add(ranks);
+            *size = sum.ok_or_else(|| format!("too many ranks on {}", shown(host)))?;
+            return Ok(());
+        }
+        if !self.seen.insert(host) {
+            return Err(format!("host {} is listed again: {rule}", shown(host)));
+        }
+        if self.sizes.len() == MAX_NODES {
+            return Err(format!("more than {MAX_NODES} hosts"));
+        }
+        self.last = host;
+        self.sizes.push((host, ranks));
+        Ok(())
+    }
+
+    /// The cluster of these hosts, without some.
+    pub(super) fn cluster(self, name: &str, but: &HashSet<&str>) -> Result<Machine, SpecError> {
+        let kept = self.sizes.iter().filter(|(host, _)| !but.contains(host));
+        Ok(cluster(name, &kept.map(|(_, size)| *size).collect::<Vec<_>>())?)
+    }
 }
 
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
-    let mut sizes: Vec<u32> = Vec::new();
-    let mut seen = HashSet::new();
-    let mut last = "";
+    let (mut hosts, mut excluded, mut ignored) =
+        (Hosts::default(), HashSet::new(), BTreeSet::new());
     for (line, at) in lines(text) {
-        let (host, ranks) = host(line).map_err(|message| wrong(at, line, message))?;
-        if host == last {
-            let size = sizes.last_mut().expect("a host came before");
-            *size = size
-                .checked_add(ranks)
-                .ok_or_else(|| wrong(at, line, format!("too many ranks on {}", shown(host))))?;
-            continue;
+        let refuse = |message| wrong(at, line, message);
+        let (host, ranks) = host(line, &mut ignored).map_err(refuse)?;
+        match host.strip_prefix('^') {
+            Some(host) => drop(excluded.insert(host)),
+            None => {
+                let rule =
+                    "lines of one host must be consecutive: write slots=N, or `host:N`, once";
+                hosts.add(host, ranks, rule).map_err(refuse)?;
+            }
         }
-        if !seen.insert(host) {
-            let rule = "lines of one host must be consecutive: write slots=N, or `host:N`, once";
-            return Err(wrong(at, line, format!("host {} is listed again: {rule}", shown(host))));
-        }
-        if sizes.len() == MAX_NODES {
-            return Err(wrong(at, line, format!("more than {MAX_NODES} hosts")));
-        }
-        last = host;
-        sizes.push(ranks);
     }
-    Ok(cluster(name, &sizes)?)
+    let machine = hosts.cluster(name, &excluded)?;
+    let ignored: Vec<&str> = ignored.into_iter().collect();
+    Ok(match &ignored[..] {
+        [] => machine,
+        keys => assuming(machine, &format!("{} of hosts have no effect", keys.join(", "))),
+    })
 }
 
-/// A host and its ranks.
-fn host(line: &str) -> Result<(&str, u32), String> {
+/// A host, after a `^` if it is excluded, and its ranks. Adds the keys that are ignored.
+fn host<'a>(line: &'a str, ignored: &mut BTreeSet<&'a str>) -> Result<(&'a str, u32), String> {
     let mut words = line.split_whitespace();
-    let host = words.next().unwrap_or_default();
+    let mut parts = words.next().unwrap_or_default().splitn(3, ':');
+    let host = parts.next().unwrap_or_default();
     let ranks = |text: &str| match text.parse() {
         Ok(ranks) if ranks > 0 => Ok(ranks),
         _ => Err(format!("`{}` is not a number of ranks, 1 or more", shown(text))),
     };
-    let (host, mut said) = match host.split_once(':') {
-        Some((host, text)) => (host, Some(ranks(text)?)),
-        None => (host, None),
+    let host = match host.split_once('@') {
+        Some((_, host)) => {
+            ignored.insert("user@");
+            host
+        }
+        None => host,
     };
+    let mut said = parts.next().map(ranks).transpose()?;
     let mut most = None;
-    for word in words {
+    let is_torque = line.split_whitespace().any(|word| word.starts_with("np="));
+    for word in parts.chain(words) {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         match key {
-            "slots" if said.is_none() => said = Some(ranks(value)?),
-            "slots" => return Err("a second number of ranks".to_owned()),
-            "max_slots" | "max-slots" => most = Some(ranks(value)?),
-            key if OTHERS.contains(&key) => {}
+            key if RANKS.contains(&key) && said.is_none() => said = Some(ranks(value)?),
+            key if RANKS.contains(&key) => return Err("a second number of ranks".to_owned()),
+            key if MOST.contains(&key) => most = Some(ranks(value)?),
+            key if OTHERS.contains(&key) || is_torque && key == word => drop(ignored.insert(key)),
             key => {
-                return Err(format!(
-                    "`{}` is not one of slots, max_slots, {}",
-                    shown(key),
-                    OTHERS.join(", ")
-                ));
+                let known = [&RANKS[..], &MOST[..1], &OTHERS].concat().join(", ");
+                return Err(format!("`{}` is not one of {known}", shown(key)));
             }
         }
     }

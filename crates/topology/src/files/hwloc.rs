@@ -9,10 +9,6 @@ use super::xml::elements;
 use crate::Machine;
 use crate::error::SpecError;
 
-pub(super) fn knows(_: &str, first: &str) -> bool {
-    first.starts_with('<')
-}
-
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     // Cores, and processing units, outside all packages and in each package.
     let (mut cores, mut units) = (vec![0u32], vec![0u32]);
@@ -20,12 +16,6 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     // The depth of the open package.
     let mut package = None;
     elements(text, |element, depth| {
-        if depth == 0 && element.name != "topology" {
-            let root = super::shown(&element.name);
-            return Err(element.wrong(format!(
-                "<{root}> is not supported: the root is <platform> (SimGrid) or <topology> (hwloc)"
-            )));
-        }
         if package.is_some_and(|open| depth <= open) {
             package = None;
         }

@@ -19,10 +19,6 @@ use crate::{
     Topology,
 };
 
-pub(super) fn knows(text: &str, first: &str) -> bool {
-    first.starts_with('<') && text.contains("<platform")
-}
-
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     let mut machine = None;
     elements(text, |element, _| {

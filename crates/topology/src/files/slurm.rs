@@ -1,4 +1,4 @@
-//! Slurm's `topology.conf`.
+//! Slurm's `topology.conf`, and what `scontrol show topology` prints.
 //!
 //! With lines of `Switches` it is a tree of switches: its hosts are nodes, numbered in the order of
 //! the file, and a link each way joins a switch to each of its hosts and switches. The links below
@@ -8,28 +8,50 @@
 //! together what the hosts below it can send, over the taper: files list switches, not links.
 //!
 //! Without such lines, nothing is known of links between leaf switches, or blocks: each becomes a
-//! node, and its hosts are ranks.
+//! node, its hosts are ranks, and each rank has a port of its own.
+//!
+//! `scontrol` repeats below upper switches the nodes of lower ones, and prints a `LinkSpeed` of 1 where
+//! there is none.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::hostlist::expand;
-use super::{MAX_NODES, cluster, lines, shown, wrong};
+use super::{Beginning, MAX_NODES, assuming, cluster, lines, shown};
 use crate::error::SpecError;
 use crate::number::number;
 use crate::reading::{Reading, Taper};
-use crate::{Capacity, LinkKind, ListedGraph, Machine};
+use crate::{Capacity, LinkKind, ListedGraph, Machine, Ports};
 
-pub(super) fn knows(_: &str, first: &str) -> bool {
-    let first = first.to_ascii_lowercase();
-    ["switchname=", "blockname="].iter().any(|begins| first.starts_with(begins))
+pub(super) fn knows(begins: &Beginning<'_>) -> bool {
+    const KEYS: [&str; 4] = ["switchname=", "blockname=", "blocksizes=", "aggregatedblock="];
+    let first = begins.first().to_ascii_lowercase();
+    KEYS.iter().any(|begins| first.starts_with(begins))
 }
 
-/// A line of the file.
+/// A switch or a block as it is written.
+#[derive(Default)]
+pub(super) struct Entry<'a> {
+    pub(super) span: Range<usize>,
+    pub(super) name: Option<&'a str>,
+    pub(super) nodes: Option<&'a str>,
+    pub(super) switches: Option<&'a str>,
+    pub(super) speed: Option<&'a str>,
+    /// Whether its nodes are those of others.
+    pub(super) repeats: bool,
+}
+
+impl Entry<'_> {
+    fn wrong(&self, message: String) -> SpecError {
+        SpecError { message, span: Some(self.span.clone()) }
+    }
+}
+
+/// A switch or a block.
 struct Switch<'a> {
-    line: &'a str,
-    at: usize,
+    entry: &'a Entry<'a>,
     name: &'a str,
     /// Places in the list of all hosts.
     hosts: Range<usize>,
@@ -38,65 +60,126 @@ struct Switch<'a> {
 }
 
 pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
-    let (mut hosts, mut seen, mut names) = (Vec::new(), HashSet::new(), HashSet::new());
-    let mut switches = Vec::new();
-    for (line, at) in lines(text) {
-        let refuse = |message: String| wrong(at, line, message);
-        let (mut named, mut nodes, mut above, mut speed) = (None, None, None, None);
+    let lines = logical(text);
+    let (mut entries, mut printed) = (Vec::new(), false);
+    for (line, span) in &lines {
+        let mut entry = Entry { span: span.clone(), ..Entry::default() };
         for word in line.split_whitespace() {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            let value = Some(value).filter(|value| !matches!(*value, "(null)" | "(NULL)"));
             match key.to_ascii_lowercase().as_str() {
-                "switchname" | "blockname" => named = Some(value),
-                "nodes" => nodes = Some(value),
-                "switches" => above = Some(value),
-                "linkspeed" => speed = Some(value),
-                "blocksizes" => {}
+                "switchname" | "blockname" => entry.name = value,
+                "aggregatedblock" => (entry.name, entry.repeats) = (value, true),
+                "nodes" => entry.nodes = value,
+                "switches" => entry.switches = value,
+                "linkspeed" => entry.speed = value,
+                "level" | "blockindex" => printed = true,
+                "blocksizes" | "blocksize" => {}
                 _ => {
                     let known = "SwitchName, BlockName, Nodes, Switches, LinkSpeed, BlockSizes";
-                    return Err(refuse(format!("`{}` is not one of {known}", shown(key))));
+                    return Err(entry.wrong(format!("`{}` is not one of {known}", shown(key))));
                 }
             }
         }
-        if let Some(switch) = named
+        entries.push(entry);
+    }
+    if printed {
+        let unsaid = entries.iter().all(|entry| entry.speed.is_none_or(|speed| speed == "1"));
+        for entry in &mut entries {
+            entry.repeats |= entry.switches.is_some();
+            entry.speed = entry.speed.filter(|_| !unsaid);
+        }
+    }
+    machine(name, &entries, reading)
+}
+
+/// The lines, each with those that follow a backslash at its end, and their places.
+fn logical(text: &str) -> Vec<(Cow<'_, str>, Range<usize>)> {
+    let mut all: Vec<(Cow<'_, str>, Range<usize>)> = Vec::new();
+    let mut open = false;
+    for (line, at) in lines(text) {
+        let (said, goes_on) = line.strip_suffix('\\').map_or((line, false), |said| (said, true));
+        match all.last_mut().filter(|_| open) {
+            Some((joined, span)) => {
+                *joined.to_mut() += said;
+                span.end = at + line.len();
+            }
+            None => all.push((Cow::Borrowed(said), at..at + line.len())),
+        }
+        open = goes_on;
+    }
+    all
+}
+
+/// The machine of these switches or blocks.
+pub(super) fn machine(
+    name: &str,
+    entries: &[Entry<'_>],
+    reading: &Reading,
+) -> Result<Machine, SpecError> {
+    let (mut hosts, mut seen, mut names) = (Vec::new(), HashSet::new(), HashSet::new());
+    let mut switches = Vec::new();
+    for entry in entries {
+        if let Some(switch) = entry.name
             && !names.insert(switch)
         {
-            return Err(refuse(format!("{} is listed twice", shown(switch))));
+            return Err(entry.wrong(format!("{} is listed twice", shown(switch))));
         }
-        if named.is_some() && nodes.is_none() && above.is_none() {
-            return Err(refuse("no Nodes and no Switches: a switch has one of them".to_owned()));
+        if entry.name.is_some() && entry.nodes.is_none() && entry.switches.is_none() {
+            return Err(
+                entry.wrong("no Nodes and no Switches: a switch has one of them".to_owned())
+            );
         }
         let before = hosts.len();
-        if let Some(nodes) = nodes {
-            for host in expand(nodes, MAX_NODES - before).map_err(refuse)? {
+        if let Some(nodes) = entry.nodes.filter(|_| !entry.repeats) {
+            let nodes = expand(nodes, MAX_NODES - before);
+            for host in nodes.map_err(|message| entry.wrong(message))? {
                 if !seen.insert(host.clone()) {
                     let rule = "each node is under one switch";
-                    return Err(refuse(format!("a node is listed twice: {rule}")));
+                    return Err(entry.wrong(format!("{} is listed twice: {rule}", shown(&host))));
                 }
                 hosts.push(host);
             }
         }
-        if nodes.is_some() || above.is_some() {
-            let (name, hosts) = (named.unwrap_or_default(), before..hosts.len());
-            switches.push(Switch { line, at, name, hosts, switches: above, speed });
+        if hosts.len() > before || entry.switches.is_some() {
+            let Entry { name, switches: below, speed, .. } = *entry;
+            let (name, hosts) = (name.unwrap_or_default(), before..hosts.len());
+            switches.push(Switch { entry, name, hosts, switches: below, speed });
         }
     }
-    let machine = if switches.iter().any(|switch| switch.switches.is_some()) {
+    let mut left = MAX_NODES;
+    for entry in entries.iter().filter(|entry| entry.repeats) {
+        let nodes = entry.nodes.map(|nodes| expand(nodes, left)).transpose();
+        let nodes = nodes.map_err(|message| entry.wrong(message))?.unwrap_or_default();
+        left -= nodes.len();
+        if let Some(host) = nodes.iter().find(|host| !seen.contains(*host)) {
+            return Err(entry.wrong(format!("{} is under no leaf switch", shown(host))));
+        }
+    }
+    if switches.iter().any(|switch| switch.switches.is_some()) {
         let assumed = assumed(&switches, reading)?;
         let taper = reading.taper.unwrap_or(Taper::NONE);
-        let tree = tree(&switches, hosts, taper)?.with_shortest_routes();
-        tree.map(|tree| Machine { name: name.to_owned(), assumed, ..Machine::of(Arc::new(tree)) })
-    } else {
-        reading.refuse_taper()?;
-        let sizes: Vec<u32> = switches.iter().map(|switch| switch.hosts.len() as u32).collect();
-        cluster(name, &sizes)
-    };
-    Ok(machine?)
+        let tree = tree(&switches, hosts, taper)?.with_shortest_routes()?;
+        return Ok(Machine { name: name.to_owned(), assumed, ..Machine::of(Arc::new(tree)) });
+    }
+    reading.refuse_but("")?;
+    let sizes: Vec<u32> = switches.iter().map(|switch| switch.hosts.len() as u32).collect();
+    let mut machine = cluster(name, &sizes)?;
+    machine.set_ports(Ports { rank: 1, node: u32::MAX });
+    Ok(match sizes.len() {
+        1 => machine,
+        _ => assuming(
+            machine,
+            "each host has a link of its own, and links between leaf switches or blocks, which are not \
+             listed, carry all that hosts send",
+        ),
+    })
 }
 
 /// What is assumed of links between switches, if the file leaves some open.
 fn assumed(switches: &[Switch<'_>], reading: &Reading) -> Result<Option<String>, SpecError> {
     if switches.iter().all(|switch| switch.switches.is_none() || switch.speed.is_some()) {
-        return reading.refuse_taper().map(|()| None);
+        return reading.refuse_but("").map(|()| None);
     }
     let which = "links between switches without a LinkSpeed";
     Ok(Some(match reading.taper {
@@ -115,12 +198,12 @@ fn tree(
     hosts: Vec<String>,
     taper: Taper,
 ) -> Result<ListedGraph, SpecError> {
-    let refuse = |switch: &Switch<'_>, message| wrong(switch.at, switch.line, message);
+    let refuse = |switch: &Switch<'_>, message| switch.entry.wrong(message);
     let numbers: HashMap<&str, usize> =
         switches.iter().enumerate().map(|(number, switch)| (switch.name, number)).collect();
     // By switch, those below it.
     let mut below = Vec::new();
-    let mut above = vec![Vec::new(); switches.len()];
+    let mut above: Vec<Vec<usize>> = vec![Vec::new(); switches.len()];
     for (number, switch) in switches.iter().enumerate() {
         let refuse = |message| refuse(switch, message);
         let mut children = Vec::new();
@@ -129,7 +212,7 @@ fn tree(
             let Some(&child) = numbers.get(&*name) else {
                 return Err(refuse(format!("{} is not a switch of this file", shown(&name))));
             };
-            if children.contains(&child) {
+            if above[child].last() == Some(&number) {
                 return Err(refuse(format!("{} is listed twice", shown(&name))));
             }
             children.push(child);

@@ -28,6 +28,20 @@ impl Element {
     }
 }
 
+/// The name of the first element of a text that begins as XML does.
+pub(super) fn root(text: &str) -> Option<String> {
+    let mut reader = Reader::from_str(text);
+    loop {
+        match reader.read_event().ok()? {
+            Event::Start(root) | Event::Empty(root) => {
+                return Some(root.name().as_ref().to_owned());
+            }
+            Event::Eof => return None,
+            _ => {}
+        }
+    }
+}
+
 /// Calls `each` with the elements of a text in order, each with its depth; the root has depth 0.
 ///
 /// Only the names of open elements are kept. Entities are never expanded: a file that declares any

@@ -1,0 +1,44 @@
+//! What a file of no known kind most likely is.
+
+use super::Beginning;
+
+/// How files begin that are not machine files, or not read yet, and what to do. XML begins with its
+/// first element.
+const BEGINNINGS: &[(&[&str], &str)] = &[
+    (&["<graphml"], "GraphML is not read: write node-link JSON"),
+    (&["<algo"], "MSCCL's algorithms are not read"),
+    (&["<"], "other XML is not read"),
+    (&["{\"kind\":", "{\"step\":", "num_ranks "], "this is a schedule: --schedule FILE"),
+    (&["{", "["], "node-link JSON has `nodes` and `links`"),
+    (&["graph [", "Creator "], "GML is not read: write node-link JSON"),
+    (&["graph", "digraph", "strict"], "DOT is not read: write node-link JSON"),
+    (&["router "], "BookSim's anynet is not read: write a list of links"),
+    (&["topology:", "npus_count:"], "ASTRA-sim's network is not read: write a machine file"),
+];
+
+/// What the file most likely is.
+pub(super) fn of(begins: &Beginning<'_>) -> Option<&'static str> {
+    let root = begins.root.as_ref().map(|root| format!("<{root}"));
+    let first = root.as_deref().unwrap_or(begins.first());
+    let is = |(words, _): &&(&[&str], _)| words.iter().any(|word| first.starts_with(word));
+    let all = |is: fn(&str) -> bool| begins.lines.iter().all(|line| is(line));
+    let is_number = |c: char| c.is_ascii_digit() || ".,; \t".contains(c);
+    match BEGINNINGS.iter().find(is) {
+        Some((_, guess)) => Some(guess),
+        None if first.contains("ROCm System Management") => {
+            Some("rocm-smi's topology has no rates: write a list of links")
+        }
+        None if first.is_empty() => Some("the file is empty"),
+        None if is_value(first) => Some("a machine file has title, shape, ports and timing"),
+        None if first.chars().all(is_number) => Some("this is a demand matrix: --demand FILE"),
+        None if all(|line| line.contains(',')) => Some("a list of links begins with `from,to`"),
+        None if all(super::hosts::is_host) => Some("a host file says how many: `node1 slots=1`"),
+        None => None,
+    }
+}
+
+/// Whether a line is `key = value`.
+fn is_value(line: &str) -> bool {
+    let (key, _) = line.split_once('=').unwrap_or_default();
+    !key.is_empty() && key.trim().chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+}

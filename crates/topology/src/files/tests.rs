@@ -1,0 +1,342 @@
+use super::*;
+use crate::LinkId;
+
+/// Files of every kind, by a word of its name, and the short form of the machine.
+const READ: &[(&str, &str, &str)] = &[
+    ("TOML", TOML, "torus:4"),
+    ("CSV", "from,to\na,b\nb,a\n", "network"),
+    ("CSV", "#undirected\nswitch,s\nfrom,to\na,s\n", "network"),
+    (
+        "JSON",
+        "{\"nodes\": [{\"id\": 0}, {\"id\": 1}],\n\"links\": [{\"source\": 0, \"target\": 1}]}",
+        "network",
+    ),
+    ("SimGrid", PLATFORM, "torus:2x2"),
+    ("hwloc", "<?xml version='1.0'?>\n<topology>\n<object type='Core'/>\n</topology>", "cluster:1"),
+    ("topology.conf", "SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=m\n", "cluster:4,1"),
+    (
+        "topology.conf",
+        "BlockSizes=2,4\nBlockName=a Nodes=n[1-2]\nBlockName=b Nodes=n[3-4]\n",
+        "cluster:2*2",
+    ),
+    (
+        "topology.conf",
+        "SwitchName=a \\\n  Nodes=n[0-3],\\\n  m\nSwitchName=b Switches=a",
+        "network",
+    ),
+    (
+        "topology.conf",
+        "SwitchName=a Level=0 LinkSpeed=1 Nodes=n[0-3]\n\
+      SwitchName=c Level=1 LinkSpeed=1 Nodes=n[0-7] Switches=a,b\n\
+      SwitchName=b Level=0 LinkSpeed=1 Nodes=n[4-7]\n",
+        "network",
+    ),
+    (
+        "topology.conf",
+        "BlockName=a BlockIndex=0 Nodes=n[0-1] BlockSize=1\n\
+      BlockName=b BlockIndex=1 Nodes=m[0-1] BlockSize=1\n\
+      AggregatedBlock=ab BlockIndex=2 Nodes=n[0-1],m[0-1] BlockSize=2\n",
+        "cluster:2*2",
+    ),
+    ("topology.yaml", YAML, "network"),
+    ("rankfile", "rank 1=b slot=0:0\nrank 0=a slot=0:0\n", "cluster:2*1"),
+    ("host file", "node1 slots=4 # rack 1\nnode2 slots=4\n", "cluster:2*4"),
+    ("host file", "aa slots=4 max_slots=4\nbb  max_slots=4\ncc slots=4\n", "cluster:3*4"),
+    ("host file", "user@n1 slots=4 # login node\nn2 count=4\n^n3\n", "cluster:2*4"),
+    ("host file", "h1:4\nh2:4:binding=user:0,1,2,3\nh3\nh3\n^h1\n", "cluster:4,2"),
+    ("host file", "n1 np=8 gpus=4 big\nn2 np=8\n", "cluster:2*8"),
+    ("host file", "login\nlogin\nlogin\n", "cluster:3"),
+    ("host file", "10.0.0.1\n10.0.0.2\n", "cluster:2*1"),
+];
+
+const TOML: &str = r#"title = "four"
+shape = { value = "torus:4", source = "x" }
+ports = { value = 1, source = "x" }
+[timing]
+startup = { value = "1us", source = "x" }
+per_byte = { value = "1GB/s", source = "x" }
+per_hop = { value = "0", source = "x" }
+rearrangement = { value = "0", source = "x" }
+barrier = { value = "0", source = "x" }
+"#;
+
+const YAML: &str = "---
+- topology: blocks
+  block:
+    block_sizes:
+      - 2
+      - 4
+    blocks:
+      - block: a
+        nodes: n[1-2]
+- topology: 'tree'
+  cluster_default: true
+  tree:
+    switches:
+      - switch: root
+        children: s[1-2]
+      - switch: s1
+        nodes: node[01-02]
+      - switch: s2
+        nodes: \"node[03-04]\"
+";
+
+const PLATFORM: &str = "<!-- of SimGrid -->\n<platform version='4.1'>\n<cluster radical='0-3' \
+    bw='1GBps' lat='1us' topology='TORUS'\n topo_parameters='2,2'/>\n</platform>\n";
+
+/// Files of no kind, and a part of what is said of them.
+const REFUSED: &[(&str, &str)] = &[
+    ("", "the file is empty"),
+    ("# only a comment\n", "the file is empty"),
+    ("ready\n", "a host file says how many"),
+    ("titel = \"x\"\n", "a machine file has title"),
+    ("MACHINE=torus\n", "a machine file has title"),
+    ("a,b\nb,a\n", "a list of links begins with `from,to`"),
+    ("0,1\n1,0\n", "this is a demand matrix"),
+    ("3\n4\n", "this is a demand matrix"),
+    ("<svg>\n</svg>", "other XML is not read"),
+    ("<?xml version='1.0'?>\n<graphml/>", "GraphML is not read"),
+    ("{\"kind\":\"header\"}\n", "--schedule FILE"),
+    ("num_ranks 2\nrank 0 {\n", "--schedule FILE"),
+    ("{ \"ranks\": 4 }\n", "node-link JSON has"),
+    ("graph g {\n h1 -- leaf1;\n}\n", "DOT is not read"),
+    ("graph [\n directed 0\n]\n", "GML is not read"),
+    ("router 0 node 0 node 1 router 1\n", "BookSim's anynet is not read"),
+    ("topology: [ Ring, Switch ]\nnpus_count: [ 8, 2 ]\n", "ASTRA-sim's network is not read"),
+    ("==== ROCm System Management Interface ====\n", "rocm-smi's topology has no rates"),
+    ("some/path slots=2\n", ""),
+    (":3\n", ""),
+    ("node 3\n", ""),
+    ("It was a dark night.\n", ""),
+];
+
+fn kind(text: &str) -> Option<&'static str> {
+    let begins = Beginning::of(text);
+    FILES.iter().find(|kind| (kind.knows)(&begins)).map(|kind| kind.name)
+}
+
+#[test]
+fn the_kind_of_a_file_is_told_by_its_content() {
+    for (name, text, form) in READ {
+        assert!(kind(text).is_some_and(|kind| kind.contains(name)), "{text}: {:?}", kind(text));
+        let machine = read("some", text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(machine.topology.short_form(), *form, "{text}");
+    }
+    for (text, said) in REFUSED {
+        let refused = read("some", text).unwrap_err();
+        assert!(
+            refused.message.starts_with("not a known kind of machine file; known"),
+            "{refused}"
+        );
+        assert!(refused.message.contains(said), "{text}: {refused}");
+        assert!(!said.is_empty() || refused.message.ends_with("an MPI"), "{text}: {refused}");
+    }
+}
+
+/// A byte order mark, other ends of lines, blanks after them and comments change nothing.
+#[test]
+fn how_a_text_is_written_does_not_matter() {
+    let mut random = fastrand::Rng::with_seed(57);
+    for (name, text, _) in READ {
+        let known = read("some", text).unwrap();
+        let xml = matches!(*name, "SimGrid" | "hwloc" | "JSON");
+        for _ in 0..20 {
+            let mut other = ["", "\u{feff}"][random.usize(..2)].to_owned();
+            let begins = other.len();
+            for line in text.lines() {
+                let first = other.len() == begins;
+                if random.bool() && !xml && !(first && line.starts_with('#')) {
+                    other +=
+                        ["# of ours\n", "\n", " \t\r\n", "  # SwitchName=x\r\n"][random.usize(..4)];
+                }
+                other += line;
+                other += ["\n", "\r\n", "  \n", "\t\r\n"][random.usize(..4)];
+            }
+            let machine = read("some", &other).unwrap_or_else(|error| panic!("{other}: {error}"));
+            assert_eq!(machine.topology.short_form(), known.topology.short_form(), "{other}");
+            assert_eq!(machine.topology.link_classes(), known.topology.link_classes(), "{other}");
+            assert_eq!(machine.timing, known.timing, "{other}");
+        }
+    }
+}
+
+#[test]
+fn a_place_after_a_byte_order_mark_is_that_of_the_text() {
+    let text = "\u{feff}n1 slots=0\n";
+    assert_eq!(read("some", text).unwrap_err().span, Some(3..3 + "n1 slots=0".len()));
+}
+
+/// Hostile files of a kind, by what its text is made into, and a part of what is said.
+#[test]
+fn hostile_files_are_refused_with_their_reason() {
+    let huge = "9".repeat(40);
+    let nodes = "SwitchName=a Nodes=n[0-3]\n";
+    let yaml = "- topology: t\n  tree:\n    switches:\n";
+    let cases: Vec<(String, &str)> = vec![
+        // Host files and rankfiles.
+        (format!("n1 slots={huge}\n"), "is not a number of ranks"),
+        ("n1 slots=NaN\n".into(), "`NaN` is not a number of ranks"),
+        ("n1 slots=-1\n".into(), "`-1` is not a number of ranks"),
+        ("n1:4 np=4\n".into(), "a second number of ranks"),
+        ("n1 np=4 a=b\n".into(), "`a` is not one of slots"),
+        ("n0\nn1 slots=4 big\n".into(), "`big` is not one of slots"),
+        ("n1:4:core\n".into(), "`core` is not one of slots"),
+        ("n1\nn2\nn1\n".into(), "host n1 is listed again"),
+        ("n1 slots=4\n^n1\n".into(), "0 nodes"),
+        ("n1 np=4294967295\nn1 np=1\n".into(), "too many ranks on n1"),
+        ("rank 0=a\nrank 0=b\n".into(), "rank 0 is listed twice"),
+        ("rank 0=a\nrank 2=b\n".into(), "rank 2, but no rank 1"),
+        ("rank 0=a\nrank 1=b\nrank 2=a\n".into(), "host a is listed again: ranks of one host"),
+        (format!("rank {huge}=a\n"), "is not a line such as"),
+        ("rank NaN=a\n".into(), "is not a line such as"),
+        ("rank 0=\n".into(), "is not a line such as"),
+        ("rank 0=a\nrank 1".into(), "is not a line such as"),
+        ("rank 0=a core=3\n".into(), "`core=3` is not slot=.."),
+        // Machine files.
+        ("version = 1\n".into(), "missing field `title`: a machine file needs title, shape, ports"),
+        // Slurm.
+        (
+            format!("{nodes}SwitchName=b Nodes=n[2-5]\n"),
+            "n2 is listed twice: each node is under one",
+        ),
+        (format!("{nodes}SwitchName=a Nodes=m\n"), "a is listed twice"),
+        (format!("{nodes}SwitchName=b Switches=b\n"), "b is below itself"),
+        (format!("{nodes}SwitchName=b Switches=a LinkSpeed=NaN\n"), "LinkSpeed is `NaN`"),
+        (format!("{nodes}SwitchName=b Switches=a LinkSpeed={huge}\n"), "LinkSpeed is `999"),
+        (format!("{nodes}SwitchName=b"), "no Nodes and no Switches"),
+        (format!("{nodes}SwitchName=b Nodes=m[0-{huge}]\n"), "is not a host list"),
+        (format!("{nodes}SwitchName=b Nodes=m[0-\n"), "is not a host list"),
+        (format!("{nodes}SwitchName=b Speed=3\n"), "`Speed` is not one of SwitchName"),
+        (format!("{nodes}SwitchName=b Level=1 Nodes=x Switches=a\n"), "x is under no leaf switch"),
+        (
+            format!("{yaml}      - switch: a\n        nodes: n[0-1]\n        colour: 3\n"),
+            "`colour` is not one",
+        ),
+        (
+            format!(
+                "{yaml}      - switch: a\n        nodes: n[0-1]\n      - switch: a\n        nodes: m\n"
+            ),
+            "a is listed twice",
+        ),
+        (
+            format!(
+                "{yaml}      - switch: a\n        nodes: n[0-1]\n      - switch: b\n        nodes: n1\n"
+            ),
+            "n1 is listed twice",
+        ),
+        (format!("{yaml}      - switch: a\n        children: a\n"), "a is below itself"),
+        (
+            format!("{yaml}      - switch: a\n        nodes: &x n1\n"),
+            "`&x n1` is not a plain value",
+        ),
+        (format!("{yaml}      - {{switch: a}}\n"), "`{switch` is not one of topology"),
+        (format!("{yaml}      - switch: a\n"), "no Nodes and no Switches"),
+        (format!("{yaml}        nodes: a\n"), "`nodes` is not one of topology"),
+        (yaml.into(), "0 nodes"),
+        (format!("x: y\n{yaml}"), "`x` before `- topology: NAME`"),
+        (format!("{yaml}      - switch\n"), "is not `key: value`"),
+        ("- topology: t\n  flat: true\n".into(), "names no switches"),
+    ];
+    let mut others = Vec::new();
+    for (text, said) in cases {
+        let refused = read("some", &text).map(|machine| machine.topology.short_form());
+        let is = |error: &SpecError| {
+            error.message.contains(said)
+                && error.span.as_ref().is_none_or(|at| text.get(at.clone()).is_some())
+        };
+        if !refused.as_ref().is_err_and(is) {
+            others.push(format!("{}: {refused:?}, not {said}", shown(&text)));
+        }
+    }
+    assert!(others.is_empty(), "{}", others.join("\n"));
+    // Cut and altered texts are read or refused.
+    let mut random = fastrand::Rng::with_seed(7);
+    for (_, text, _) in READ {
+        for end in (0..text.len()).filter(|&end| text.is_char_boundary(end)) {
+            let _ = read("cut", &text[..end]);
+            let mut bytes = text.as_bytes().to_vec();
+            bytes[end] = random.u8(..128);
+            let _ = read("changed", &String::from_utf8(bytes).unwrap());
+            let doubled = format!("{}{}", &text[..end], &text[end / 2..]);
+            let _ = read("doubled", &doubled);
+        }
+    }
+}
+
+/// Hosts have the same ranks in every way of writing them.
+#[test]
+fn ways_of_writing_a_host_have_one_meaning() {
+    let mut random = fastrand::Rng::with_seed(57);
+    for _ in 0..300 {
+        let (mut text, mut sizes) = (String::new(), Vec::new());
+        for host in 0..random.u32(1..9) {
+            let size = random.u32(1..6);
+            let user = ["", "me@"][random.usize(..2)];
+            let name = format!("{user}n{host}");
+            text += &match random.u8(..9) {
+                0 => format!("{name} slots={size}\n"),
+                1 => format!("{name} cpu={size} max_slots=9\n"),
+                2 => format!("{name} count={size} # {host}\n"),
+                3 => format!("{name}:{size}\n"),
+                4 => format!("{name}:{size}:binding=user:0,1\n"),
+                5 => format!("{name} np={size} gpus=1 fast\n"),
+                6 => format!("{name}\tmax-slots={size}\n"),
+                7 => format!("^gone{host}\n{name} slots={size}\ngone{host} slots=3\n"),
+                _ => format!("{name}\n").repeat(size as usize),
+            };
+            sizes.push(size);
+        }
+        let machine = read("some", &text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let expected = cluster("some", &sizes).unwrap().topology.short_form();
+        assert_eq!(machine.topology.short_form(), expected, "{text}");
+    }
+}
+
+/// The names of the ends of each link and its capacity, in order.
+fn links(machine: &Machine) -> Vec<String> {
+    let topology = &machine.topology;
+    let mut links: Vec<_> = (0..topology.links())
+        .map(|link| {
+            let kind = topology.link_kinds()[topology.link_kind(LinkId(link))];
+            let ends = topology.link_name(LinkId(link));
+            format!("{} {} {:?}", ends.split(" #").next().unwrap(), kind.class, kind.capacity)
+        })
+        .collect();
+    links.sort();
+    links
+}
+
+/// A tree is the same in topology.conf, in any order of its lines and with continued lines, as printed by
+/// scontrol, and in topology.yaml.
+#[test]
+fn ways_of_writing_a_tree_have_one_meaning() {
+    let mut random = fastrand::Rng::with_seed(58);
+    for _ in 0..60 {
+        let leaves = random.u32(2..7);
+        let mut lines = Vec::new();
+        let (mut printed, mut yaml) = (Vec::new(), Vec::new());
+        for leaf in 0..leaves {
+            let last = random.u32(1..9);
+            lines.push(format!("SwitchName=l{leaf} Nodes=h{leaf}x[0-{last}]\n"));
+            printed
+                .push(format!("SwitchName=l{leaf} Level=0 LinkSpeed=1 Nodes=h{leaf}x[0-{last}]\n"));
+            yaml.push(format!("      - switch: l{leaf}\n        nodes: h{leaf}x[0-{last}]\n"));
+        }
+        lines.push(format!("SwitchName=top Switches=l[0-{}]\n", leaves - 1));
+        let all = format!("Nodes=h0x[0-1] Switches=l[0-{}]", leaves - 1);
+        printed.push(format!("SwitchName=top Level=1 LinkSpeed=1 {all}\n"));
+        yaml.push(format!("      - switch: top\n        children: l[0-{}]\n", leaves - 1));
+        for all in [&mut lines, &mut printed, &mut yaml] {
+            random.shuffle(all);
+        }
+        lines
+            .iter_mut()
+            .filter(|_| random.bool())
+            .for_each(|line| *line = line.replace(' ', " \\\n  "));
+        let known = links(&read("conf", &lines.concat()).unwrap());
+        let yaml = format!("- topology: t\n  tree:\n    switches:\n{}", yaml.concat());
+        for text in [printed.concat(), yaml] {
+            assert_eq!(links(&read("other", &text).unwrap()), known, "{text}");
+        }
+    }
+}
