@@ -1,8 +1,12 @@
 //! Machine files of other programs.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use topocoll::{LinkId, Rank, Route, Shape, files, load_file, machine, shipped, spec};
+use topocoll::spec::Reading;
+use topocoll::{
+    LinkId, Machine, Rank, Route, Shape, files, load_file, machine, machine_with, shipped, spec,
+};
 
 fn path(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines");
@@ -72,6 +76,150 @@ fn files_from_the_field_are_read() {
     }
     let leaves = machine(&path("../inputs/leaves-only.conf")).unwrap();
     assert_eq!((leaves.ports.rank, leaves.ports.node), (1, 36));
+}
+
+/// Directed links by their ends, and the bytes a second of each, of a graph.
+fn links(machine: &Machine) -> BTreeMap<String, Vec<f64>> {
+    let mut links = BTreeMap::<_, Vec<f64>>::new();
+    for link in (0..machine.topology.links()).map(LinkId) {
+        let name = machine.topology.link_name(link);
+        let ends = name.split(" #").next().unwrap().to_owned();
+        links.entry(ends).or_default().push(1.0 / machine.seconds_per_byte(link));
+    }
+    links
+}
+
+fn input(name: &str) -> Machine {
+    machine(&path(&format!("../inputs/{name}"))).unwrap()
+}
+
+fn near(value: f64, expected: f64) -> bool {
+    (value - expected).abs() <= expected * 1e-9
+}
+
+/// Counted by hand.
+#[test]
+fn gpus_are_joined_as_their_table_says() {
+    let four = input("nvidia-smi-topo.txt");
+    let counts: Vec<_> = links(&four).into_iter().map(|(ends, of)| (ends, of.len())).collect();
+    let pairs =
+        [("GPU0", "GPU1", 2), ("GPU0", "GPU2", 1), ("GPU1", "GPU3", 1), ("GPU2", "GPU3", 2)];
+    let mut expected: Vec<_> = (pairs.iter())
+        .flat_map(|(a, b, n)| [(format!("{a} -> {b}"), *n), (format!("{b} -> {a}"), *n)])
+        .collect();
+    expected.sort();
+    assert_eq!((four.ranks(), counts), (4, expected));
+    assert!(links(&four).values().flatten().all(|&bandwidth| near(bandwidth, 25e9)));
+    assert_eq!(four.ports.rank, 3);
+    let assumed = four.assumed.unwrap();
+    assert!(
+        assumed.contains("25 GB/s an NVLink") && assumed.contains("PCIe is not used"),
+        "{assumed}"
+    );
+
+    // Hybrid cube mesh: six NVLinks of each of 8 GPUs.
+    let mesh = input("dgx1-topo.txt");
+    assert_eq!((mesh.ranks(), mesh.topology.links(), mesh.ports.rank), (8, 48, 6));
+    assert_eq!(links(&mesh)["GPU0 -> GPU3"].len(), 2);
+    let assumed = mesh.assumed.unwrap();
+    assert!(assumed.contains("network interfaces have no effect within a node"), "{assumed}");
+
+    // 18 NVLinks of each GPU to NVSwitches.
+    let h100 = input("h100-topo.txt");
+    assert_eq!((h100.topology.short_form(), h100.ports.rank), ("cluster:8".to_owned(), 7));
+    assert!(near(1.0 / h100.timing.injection.rank, 450e9));
+    assert!(near(1.0 / h100.timing.per_byte.of(0), 450e9));
+    assert!(h100.assumed.unwrap().contains("18 NVLinks of each GPU lead to a switch"));
+    let given = Reading { nvlink: Some(50e9), ..Reading::default() };
+    let given = machine_with(&path("../inputs/h100-topo.txt"), &given).unwrap();
+    assert!(near(1.0 / given.timing.injection.rank, 900e9));
+    assert!(!given.assumed.unwrap().contains("GB/s an NVLink"));
+
+    // GPUs 0 and 1 below a PCIe switch, 2 at their host bridge, 3 at another socket.
+    let pcie = input("pcie-topo.txt");
+    let found = links(&pcie);
+    let tree = [
+        ("GPU0", "PIX GPU0", 24e9),
+        ("GPU1", "PIX GPU0", 24e9),
+        ("PIX GPU0", "PHB GPU0", 20e9),
+        ("GPU2", "PHB GPU0", 20e9),
+        ("PHB GPU0", "SYS GPU0", 10e9),
+        ("GPU3", "SYS GPU0", 10e9),
+    ];
+    for (a, b, bandwidth) in tree {
+        assert!(near(found[&format!("{a} -> {b}")][0], bandwidth), "{a} {b}");
+    }
+    assert_eq!((found.len(), pcie.topology.link_classes().len(), pcie.ports.rank), (12, 3, 1));
+    let given = Reading { nvlink: Some(50e9), ..Reading::default() };
+    let refused = machine_with(&path("../inputs/pcie-topo.txt"), &given).unwrap_err().to_string();
+    assert!(refused.contains("--nvlink is of NVLinks"), "{refused}");
+    assert!(pcie.assumed.unwrap().contains("PIX 24 GB/s, PXB 24 GB/s, PHB 20 GB/s"));
+}
+
+#[test]
+fn ncclxml_has_links_slots_and_interfaces() {
+    // Two NVLinks to a switch, and 100 Gbit/s.
+    let one = input("nccl-topo.xml");
+    assert_eq!((one.ranks(), one.topology.short_form()), (1, "cluster:1".to_owned()));
+    assert!(near(1.0 / one.timing.injection.rank, 50e9));
+    assert!(near(1.0 / one.timing.injection.node, 12.5e9));
+    let three = input("nccl-hgx.xml");
+    let counts: Vec<_> = links(&three).into_iter().map(|(ends, of)| (ends, of.len())).collect();
+    let expected = [("0 -> GPU1", 4), ("0 -> GPU2", 2), ("1 -> GPU0", 4), ("2 -> GPU0", 2)];
+    assert_eq!(counts, expected.map(|(ends, count)| (format!("GPU{ends}"), count)));
+    // Without NVLinks: 32 GT/s and 16 GT/s, 16 lanes, 128 of 130 bits.
+    let text = std::fs::read_to_string(path("../inputs/nccl-hgx.xml")).unwrap();
+    let text: String = text
+        .lines()
+        .filter(|line| !line.contains("nvlink"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let pcie = files::read("pcie", &text).unwrap();
+    let found = links(&pcie);
+    for (ends, bandwidth) in [
+        ("GPU0 -> PIX GPU0", 64e9 * 128.0 / 130.0),
+        ("GPU1 -> PIX GPU0", 64e9 * 128.0 / 130.0),
+        ("PIX GPU0 -> SYS GPU0", 10e9),
+        ("GPU2 -> SYS GPU0", 32e9 * 128.0 / 130.0),
+    ] {
+        assert!(near(found[ends][0], bandwidth), "{ends}: {found:?}");
+    }
+}
+
+#[test]
+fn an_infiniband_network_has_its_cables_and_rates() {
+    let small = input("ibnetdiscover.txt");
+    let ends: Vec<_> = links(&small).into_keys().collect();
+    assert_eq!(
+        ends,
+        ["leaf-1 -> node01", "leaf-1 -> spine-1", "node01 -> leaf-1", "spine-1 -> leaf-1"]
+    );
+    assert!(links(&small).values().flatten().all(|&bandwidth| near(bandwidth, 25e9)));
+    assert_eq!((small.ranks(), small.topology.link_classes().len()), (1, 2));
+
+    let tree = input("ibnetdiscover-tree.txt");
+    let found = links(&tree);
+    let (leaf, other, spine) =
+        ("MF0;leaf-1:MQM8700/U1", "MF0;leaf-2:MQM8700/U1", "MF0;spine-1:MQM8700/U1");
+    // node03 has two adapters; two cables lead from the first leaf to the spine, one from the second.
+    for (from, to, bandwidths) in [
+        ("node01", leaf, &[25e9][..]),
+        ("node02", leaf, &[12.5e9]),
+        ("node03", other, &[25e9, 25e9]),
+        (leaf, spine, &[25e9, 25e9]),
+        (spine, other, &[25e9]),
+    ] {
+        for ends in [format!("{from} -> {to}"), format!("{to} -> {from}")] {
+            let of = &found[&ends];
+            let equal = of.len() == bandwidths.len();
+            assert!(
+                equal && of.iter().zip(bandwidths).all(|(a, b)| near(*a, *b)),
+                "{ends}: {of:?}"
+            );
+        }
+    }
+    assert_eq!((tree.ranks(), tree.topology.links(), found.len()), (3, 14, 10));
+    assert!(tree.assumed.unwrap().contains("left out: Aggregation Node (1)"));
 }
 
 #[test]

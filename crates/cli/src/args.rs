@@ -15,7 +15,7 @@ use topocoll::{Collective, Injection, Ports, Setting};
 
 use crate::error::{say, set_colour};
 use crate::values::{
-    Given, PerNode, bandwidths, block, given, injection, note_on_sizes, ports, setting,
+    Given, PerNode, bandwidths, block, given, injection, note_on_sizes, nvlink, ports, setting,
     startups,
 };
 use crate::{completion, uses};
@@ -136,6 +136,10 @@ pub(crate) struct Options {
     /// [default: 1, not blocking]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub(crate) taper: Option<Taper>,
+    /// Bandwidth of an NVLink, which `nvidia-smi topo -m` and NCCL's XML do not say, such as 50GB/s
+    /// [default: 25GB/s]
+    #[arg(long, value_name = "B", value_parser = nvlink, allow_hyphen_values = true)]
+    pub(crate) nvlink: Option<f64>,
     /// Timing values of another machine
     #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(completion::timings))]
     pub(crate) timing: Option<String>,

@@ -32,7 +32,11 @@ const DEFAULT_BLOCK: u64 = 1024;
 /// The machine, with the ports and timing of the options.
 pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> {
     starting("building the machine", 0);
-    let reading = Reading { attributes: options.attributes.clone(), taper: options.taper };
+    let reading = Reading {
+        attributes: options.attributes.clone(),
+        taper: options.taper,
+        nvlink: options.nvlink,
+    };
     let mut machine = match name {
         "-" => given_as_input(&reading)?,
         name => topocoll::machine_with(name, &reading)?,

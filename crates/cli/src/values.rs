@@ -177,6 +177,14 @@ pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Bytes a second of an NVLink.
+pub(crate) fn nvlink(text: &str) -> Result<f64, String> {
+    match bandwidth(text)? {
+        0.0 => Err("an NVLink has a bandwidth".to_owned()),
+        per_byte => Ok(1.0 / per_byte),
+    }
+}
+
 pub(crate) fn bandwidths(text: &str) -> Result<PerNode, String> {
     PerNode::read(text, bandwidth)
 }

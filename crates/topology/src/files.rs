@@ -1,9 +1,13 @@
 //! Machine files of several kinds. Each kind is a module here and a line of `FILES`.
 
+mod gpus;
 mod guesses;
 mod hostlist;
 mod hosts;
 mod hwloc;
+mod ibnetdiscover;
+mod nccl;
+mod nvidia_smi;
 mod rankfile;
 mod simgrid;
 mod slurm;
@@ -84,6 +88,24 @@ const FILES: &[Kind] = &[
         knows: |begins| begins.root.as_deref() == Some("topology"),
         open: "",
         read: |file| hwloc::read(file.name, file.text),
+    },
+    Kind {
+        name: "NCCL's XML of a node",
+        knows: |begins| begins.root.as_deref() == Some("system"),
+        open: "--nvlink",
+        read: |file| nccl::read(file.name, file.text, file.reading),
+    },
+    Kind {
+        name: "nvidia-smi topo -m",
+        knows: nvidia_smi::knows,
+        open: "--nvlink",
+        read: |file| nvidia_smi::read(file.name, file.text, file.reading),
+    },
+    Kind {
+        name: "ibnetdiscover",
+        knows: ibnetdiscover::knows,
+        open: "",
+        read: |file| ibnetdiscover::read(file.name, file.text),
     },
     Kind {
         name: "Slurm's topology.conf",

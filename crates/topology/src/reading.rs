@@ -14,6 +14,8 @@ pub struct Reading {
     /// The taper of links between switches whose bandwidth Slurm's `topology.conf` leaves open: they are
     /// not blocking unless given.
     pub taper: Option<Taper>,
+    /// Bytes a second of an NVLink, which files that list GPUs do not say; 25 GB/s unless given.
+    pub nvlink: Option<f64>,
 }
 
 /// What the hosts below a switch can send over what its links upwards carry: a fraction of at least 1.
@@ -57,6 +59,7 @@ impl Reading {
         let given = [
             ("--attributes", self.attributes.is_some(), NOT_JSON),
             ("--taper", self.taper.is_some(), NOT_OPEN),
+            ("--nvlink", self.nvlink.is_some(), NO_NVLINKS),
         ];
         match given.iter().find(|(option, given, _)| *given && *option != open) {
             Some((.., message)) => Err((*message).into()),
@@ -68,3 +71,7 @@ impl Reading {
 /// Why a taper is refused.
 const NOT_OPEN: &str = "--taper is of links between switches that have no LinkSpeed in Slurm's \
      topology.conf, and the machine has no such links";
+
+/// Why a bandwidth of NVLinks is refused.
+const NO_NVLINKS: &str = "--nvlink is of NVLinks in the output of `nvidia-smi topo -m` or NCCL's XML, and the \
+     machine is no such file";

@@ -38,6 +38,13 @@ const READ: &[(&str, &str, &str)] = &[
       AggregatedBlock=ab BlockIndex=2 Nodes=n[0-1],m[0-1] BlockSize=2\n",
         "cluster:2*2",
     ),
+    (
+        "nvidia-smi",
+        "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV2\t0-3\nGPU1\tNV2\t X \t0-3\n\nLegend:\n x",
+        "network",
+    ),
+    ("NCCL", NCCL, "cluster:1"),
+    ("ibnetdiscover", FABRIC, "network"),
     ("topology.yaml", YAML, "network"),
     ("rankfile", "rank 1=b slot=0:0\nrank 0=a slot=0:0\n", "cluster:2*1"),
     ("host file", "node1 slots=4 # rack 1\nnode2 slots=4\n", "cluster:2*4"),
@@ -80,6 +87,13 @@ const YAML: &str = "---
       - switch: s2
         nodes: \"node[03-04]\"
 ";
+
+const NCCL: &str = "<system version='1'>\n<cpu numaid='0'>\n<pci busid='0:1'>\n<gpu dev='0'>\n\
+    <nvlink target='0:2' count='2' tclass='0x068000'/>\n</gpu>\n</pci>\n<nic>\n<net speed='100000'/>\n</nic>\n\
+    </cpu>\n</system>";
+
+const FABRIC: &str = "vendid=0x2c9\nswitchguid=0x1\nSwitch 40 \"S-1\" # \"leaf-1\" port 0\n\
+    [1] \"H-2\"[1](2) # \"node01 mlx5_0\" lid 5 4xHDR\n[2] \"S-3\"[1] # \"spine-1\" lid 2 4xEDR\n";
 
 const PLATFORM: &str = "<!-- of SimGrid -->\n<platform version='4.1'>\n<cluster radical='0-3' \
     bw='1GBps' lat='1us' topology='TORUS'\n topo_parameters='2,2'/>\n</platform>\n";
@@ -139,7 +153,7 @@ fn how_a_text_is_written_does_not_matter() {
     let mut random = fastrand::Rng::with_seed(57);
     for (name, text, _) in READ {
         let known = read("some", text).unwrap();
-        let xml = matches!(*name, "SimGrid" | "hwloc" | "JSON");
+        let xml = matches!(*name, "SimGrid" | "hwloc" | "NCCL" | "JSON");
         for _ in 0..20 {
             let mut other = ["", "\u{feff}"][random.usize(..2)].to_owned();
             let begins = other.len();
@@ -172,6 +186,7 @@ fn hostile_files_are_refused_with_their_reason() {
     let huge = "9".repeat(40);
     let nodes = "SwitchName=a Nodes=n[0-3]\n";
     let yaml = "- topology: t\n  tree:\n    switches:\n";
+    let table = "\tGPU0\tGPU1\nGPU0\tX\tNV2\nGPU1\tNV2\tX\n";
     let cases: Vec<(String, &str)> = vec![
         // Host files and rankfiles.
         (format!("n1 slots={huge}\n"), "is not a number of ranks"),
@@ -236,6 +251,58 @@ fn hostile_files_are_refused_with_their_reason() {
         (format!("x: y\n{yaml}"), "`x` before `- topology: NAME`"),
         (format!("{yaml}      - switch\n"), "is not `key: value`"),
         ("- topology: t\n  flat: true\n".into(), "names no switches"),
+        // nvidia-smi.
+        (table.replace("NV2\tX", "NV3\tX"), "paths are the same both ways"),
+        (table.replace("NV2", "NV0"), "`NV0` is not NV1 to NV18"),
+        (table.replace("NV2", "NaN"), "`NaN` is not NV1 to NV18"),
+        (table.replace("NV2", &format!("NV{huge}")), "is not NV1 to NV18"),
+        (table.replace("NV2", "\u{5168}"), "is not NV1 to NV18"),
+        (table.replace("GPU0\tX", "GPU0\tNV1"), "a GPU has X to itself"),
+        (table.replace("GPU1\tNV2\tX\n", ""), "no row of GPU1"),
+        (table.replace("GPU1\tNV2\tX\n", "GPU1\tNV2\n"), "no path to GPU1"),
+        (table.replace("GPU1\tNV2\tX\n", "GPU0\tX\tNV2\n"), "a second row of GPU0"),
+        (format!("{table}GPU2\tX\n"), "`GPU2` is not one of the columns"),
+        (format!("what\n{table}"), "`what` before the line of GPUs"),
+        (format!("GPU0{}\n", "\tGPU".repeat(9)), "no row of GPU0"),
+        (format!("GPU0{}\n", "\tGPU7".repeat(2000)), "more than 1024 columns"),
+        // NCCL's XML.
+        (NCCL.replace("count='2'", "count='NaN'"), "`NVNaN` is not NV1"),
+        (NCCL.replace("count='2'", &format!("count='{huge}'")), "is not NV1 to NV18"),
+        (NCCL.replace("count='2'", ""), "<nvlink> without count"),
+        (NCCL.replace("100000", "NaN"), "speed is `NaN`, not a number of Mbit/s"),
+        (NCCL.replace("100000", "1e99"), "speed is `1e99`"),
+        (NCCL.replace("<nic>", "<nic><dog/>"), "<dog> is not one of system"),
+        (NCCL.replace("0x068000", "0x030200"), "lead to `0:2`, which is no other GPU"),
+        (
+            NCCL.replace("target='0:2'", "target='0:1'").replace("0x068000", "0"),
+            "which is no other GPU",
+        ),
+        (NCCL.replace("<nic>", "<pci busid='0:1'><gpu/></pci><nic>"), "two GPUs have one address"),
+        (
+            NCCL.replace("busid='0:1'", "busid='0:1' link_speed='fast' link_width='8'"),
+            "link_speed is `fast`",
+        ),
+        (NCCL[..NCCL.len() - 9].to_owned(), "open elements"),
+        (NCCL.replace("<nic>", &"<nic>".repeat(300)), "more than 256 nested elements"),
+        ("<system/>".into(), "0 nodes"),
+        // ibnetdiscover.
+        (FABRIC.replace("4xHDR", "4xWDR"), "`4xWDR` is not a rate such as 4xHDR"),
+        (FABRIC.replace("4xHDR", "NaNxHDR"), "`NaNxHDR` is not a rate"),
+        (FABRIC.replace("4xHDR", &format!("{huge}xHDR")), "is not a rate"),
+        (FABRIC.replace("4xHDR", "0xHDR"), "is not a rate"),
+        (FABRIC.replace(" lid 5 4xHDR", ""), "is not a rate"),
+        (FABRIC.replace("\"H-2\"", "H-2"), "is not a port such as"),
+        (FABRIC.replace("Switch 40", "Router 40"), "`Router` is not Switch, Ca or Rt"),
+        (FABRIC.replace("\"S-1\"", ""), "no identifier such as"),
+        (FABRIC.replace("Switch", "# Switch"), "below a Switch or a Ca"),
+        (FABRIC.replace("S-3", "S-1"), "a link from a node to itself"),
+        (FABRIC[..FABRIC.find("[1]").unwrap()].to_owned(), "0 nodes"),
+        (
+            format!(
+                "{FABRIC}switchguid=2\nSwitch 4 \"S-4\" # \"x\"\n[1] \"H-5\"[1] # \"n5\" 4xHDR\n"
+            ),
+            "not connected",
+        ),
     ];
     let mut others = Vec::new();
     for (text, said) in cases {
@@ -338,5 +405,31 @@ fn ways_of_writing_a_tree_have_one_meaning() {
         for text in [printed.concat(), yaml] {
             assert_eq!(links(&read("other", &text).unwrap()), known, "{text}");
         }
+    }
+}
+
+/// A network of InfiniBand is the same if links are listed at one end or at both.
+#[test]
+fn links_listed_at_both_ends_are_counted_once() {
+    let mut random = fastrand::Rng::with_seed(59);
+    for _ in 0..60 {
+        let (nodes, cables) = (random.u32(1..9), random.u32(1..4));
+        let (mut below, mut top, mut adapters) = (String::new(), String::new(), String::new());
+        for node in 0..nodes {
+            let rate = ["4xEDR", "2xHDR", "4xNDR"][random.usize(..3)];
+            below += &format!("[{node}] \"H-{node}\"[1](g) # \"n{node} mlx5_0\" lid 1 {rate}\n");
+            adapters += &format!(
+                "caguid=1\nCa 1 \"H-{node}\" # \"n{node} mlx5_0\"\n[1](g) \"S-0\"[{node}] # lid 1 \"leaf\" {rate}\n"
+            );
+        }
+        for cable in 0..cables {
+            below += &format!("[{}] \"S-1\"[{cable}] # \"top\" lid 1 4xHDR\n", nodes + cable);
+            top += &format!("[{cable}] \"S-0\"[{}] # \"leaf\" lid 1 4xHDR\n", nodes + cable);
+        }
+        let one = format!("switchguid=1\nSwitch 9 \"S-0\" # \"leaf\"\n{below}");
+        let both = format!("{adapters}switchguid=1\nSwitch 9 \"S-1\" # \"top\"\n{top}{one}");
+        let (one, both) = (read("one", &one).unwrap(), read("both", &both).unwrap());
+        assert_eq!(links(&one), links(&both));
+        assert_eq!((one.ranks(), one.topology.links()), (nodes, 2 * u64::from(nodes + cables)));
     }
 }

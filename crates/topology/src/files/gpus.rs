@@ -1,0 +1,222 @@
+//! The GPUs of a node as a machine: NVLinks between them, an NVSwitch, or PCIe.
+
+use std::sync::Arc;
+
+use super::{assuming, cluster, shown};
+use crate::error::SpecError;
+use crate::reading::Reading;
+use crate::{Capacity, Injection, LinkKind, ListedGraph, Machine, PerClass};
+
+/// Paths over PCIe and between sockets, from near to far, and the bandwidth of the links at which two such
+/// paths meet. Bytes a second, assumed: PCIe 4.0 x16, less through a processor and between sockets.
+pub(super) const LEVELS: [(&str, f64); 5] =
+    [("PIX", 24e9), ("PXB", 24e9), ("PHB", 20e9), ("NODE", 16e9), ("SYS", 10e9)];
+
+/// Bytes a second of an NVLink, unless given.
+const NVLINK: f64 = 25e9;
+
+/// The most NVLinks of a GPU, and the most GPUs that are joined without a switch where all are equal.
+const MOST_NVLINKS: u32 = 18;
+const MOST_DIRECT: usize = 4;
+
+/// The most GPUs of a node.
+pub(super) const MOST_GPUS: usize = 256;
+
+/// What is said of interfaces that are not the injection of a node.
+pub(super) const NO_INTERFACES: &str = "network interfaces have no effect within a node";
+
+/// How two GPUs are joined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Path {
+    /// As many NVLinks, at most 18.
+    NvLinks(u32),
+    /// A place in [`LEVELS`].
+    Over(usize),
+}
+
+impl Path {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let level = match text {
+            "PSB" => "PIX",
+            "SOC" => "SYS",
+            other => other,
+        };
+        if let Some(level) = LEVELS.iter().position(|(name, _)| *name == level) {
+            return Ok(Self::Over(level));
+        }
+        let links = text.strip_prefix("NV").and_then(|links| links.parse().ok());
+        match links.filter(|links| (1..=MOST_NVLINKS).contains(links)) {
+            Some(links) => Ok(Self::NvLinks(links)),
+            None => {
+                let levels = LEVELS.map(|(name, _)| name).join(", ");
+                let text = shown(text);
+                Err(format!("`{text}` is not NV1 to NV{MOST_NVLINKS}, nor one of {levels}"))
+            }
+        }
+    }
+}
+
+/// The GPUs of a node.
+#[derive(Default)]
+pub(super) struct Gpus {
+    pub(super) names: Vec<String>,
+    /// By GPU, the path to each; the one to itself has no meaning.
+    pub(super) paths: Vec<Vec<Path>>,
+    /// By GPU, NVLinks to a switch, where these are listed.
+    pub(super) to_switch: Vec<u32>,
+    /// By GPU, bytes a second of its PCIe slot, where it is listed.
+    pub(super) slots: Vec<Option<f64>>,
+    /// Bytes a second of all network interfaces, where listed.
+    pub(super) network: Option<f64>,
+}
+
+impl Gpus {
+    /// The machine whose ranks are the GPUs.
+    pub(super) fn machine(&self, name: &str, reading: &Reading) -> Result<Machine, SpecError> {
+        let bandwidth = reading.nvlink.unwrap_or(NVLINK);
+        let assume = |machine: Machine, what: &str| {
+            let each = match reading.nvlink {
+                Some(_) => String::new(),
+                None => format!("{} GB/s an NVLink (--nvlink); ", NVLINK / 1e9),
+            };
+            assuming(machine, &format!("{each}{what}"))
+        };
+        if let Some(links) = self.switched()? {
+            let per_byte = 1.0 / (f64::from(links) * bandwidth);
+            let mut machine = cluster(name, &[self.names.len() as u32])?;
+            machine.timing.per_byte = PerClass::uniform(per_byte);
+            let node = self.network.map_or(0.0, |bandwidth| 1.0 / bandwidth);
+            machine.timing.injection = Injection { rank: per_byte, node };
+            machine.set_ports(u32::MAX);
+            let links = format!("{links} NVLinks of each GPU lead to a switch that does not block");
+            return Ok(assume(machine, &links));
+        }
+        let mut links = Vec::new();
+        for (from, paths) in self.paths.iter().enumerate() {
+            for (to, path) in paths.iter().enumerate().filter(|(to, _)| *to != from) {
+                if let Path::NvLinks(count) = *path {
+                    let capacity = Capacity::BytesPerSecond(bandwidth);
+                    let kind = LinkKind { capacity, ..LinkKind::of_class(0) };
+                    links.extend((0..count).map(|_| (from as u32, to as u32, kind)));
+                }
+            }
+        }
+        let mut listed = ListedGraph {
+            form: "network".to_owned(),
+            nodes: self.names.len() as u32,
+            names: self.names.clone(),
+            classes: vec!["NVLink".to_owned()],
+            links,
+            ..ListedGraph::default()
+        };
+        let said = match self.joined(&listed) {
+            true => "NVLinks join GPUs directly, PCIe is not used".to_owned(),
+            false => {
+                self.add_pcie(&mut listed);
+                let levels = LEVELS.map(|(name, of)| format!("{name} {} GB/s", of / 1e9));
+                format!("PCIe is a tree of links of {}", levels.join(", "))
+            }
+        };
+        let has_nvlinks = !listed.links.is_empty() && listed.classes[0] == "NVLink";
+        if !has_nvlinks {
+            reading.refuse_but("")?;
+        }
+        let graph = listed.with_shortest_routes()?;
+        let mut machine = Machine { name: name.to_owned(), ..Machine::of(Arc::new(graph)) };
+        machine
+            .set_ports(u32::try_from(machine.topology.most_links_out()).unwrap_or(u32::MAX).max(1));
+        let said = format!("{said}; a GPU has as many ports as links");
+        Ok(if has_nvlinks { assume(machine, &said) } else { assuming(machine, &said) })
+    }
+
+    /// The NVLinks of each GPU to a switch, if all lead to one.
+    fn switched(&self) -> Result<Option<u32>, String> {
+        let count = self.names.len();
+        if let Some(&links) = self.to_switch.iter().find(|links| **links > 0) {
+            return match self.to_switch.iter().position(|own| *own != links) {
+                None => Ok(Some(links)),
+                Some(other) => Err(format!(
+                    "{} has {} NVLinks to switches, and others {links}: all GPUs have equally many",
+                    self.names[other], self.to_switch[other]
+                )),
+            };
+        }
+        let mut paths = (0..count).flat_map(|from| {
+            (0..count).filter(move |to| *to != from).map(move |to| self.paths[from][to])
+        });
+        let Some(Path::NvLinks(links)) = paths.next() else { return Ok(None) };
+        let equal = paths.all(|path| path == Path::NvLinks(links));
+        let too_many = links * (count as u32 - 1) > MOST_NVLINKS;
+        Ok((equal && (count > MOST_DIRECT || too_many)).then_some(links))
+    }
+
+    /// Whether the links listed so far join all GPUs.
+    fn joined(&self, listed: &ListedGraph) -> bool {
+        let mut parts: Vec<u32> = (0..listed.nodes).collect();
+        for &(from, to, _) in &listed.links {
+            merge(&mut parts, from, to);
+        }
+        parts.iter().all(|part| *part == parts[0])
+    }
+
+    /// Adds the tree of PCIe: on each level, a switch above those parts that paths of the level join.
+    fn add_pcie(&self, listed: &mut ListedGraph) {
+        let nodes = listed.nodes;
+        let mut parts: Vec<u32> = (0..nodes).collect();
+        // By part, the vertex at its top.
+        let mut tops: Vec<u32> = (0..nodes).collect();
+        if listed.links.is_empty() {
+            listed.classes.clear();
+        }
+        for (level, (class, bandwidth)) in LEVELS.iter().enumerate() {
+            let before = parts.clone();
+            for (from, paths) in self.paths.iter().enumerate() {
+                for (to, _) in paths
+                    .iter()
+                    .enumerate()
+                    .filter(|(to, path)| *to != from && **path == Path::Over(level))
+                {
+                    merge(&mut parts, from as u32, to as u32);
+                }
+            }
+            if parts == before {
+                continue;
+            }
+            let class = {
+                listed.classes.push((*class).to_owned());
+                listed.classes.len() as u32 - 1
+            };
+            for part in (0..nodes).filter(|part| parts[*part as usize] == *part) {
+                let of_part =
+                    |gpu: &u32| parts[*gpu as usize] == part && before[*gpu as usize] == *gpu;
+                let below: Vec<u32> = (0..nodes).filter(of_part).collect();
+                if below.len() < 2 {
+                    continue;
+                }
+                let switch = nodes + listed.switches;
+                listed.switches += 1;
+                listed.names.push(format!(
+                    "{} {}",
+                    listed.classes[class as usize], self.names[part as usize]
+                ));
+                for old in below {
+                    let top = tops[old as usize];
+                    let slot = self.slots.get(top as usize).copied().flatten();
+                    let capacity = Capacity::BytesPerSecond(slot.unwrap_or(*bandwidth));
+                    let kind = LinkKind { capacity, ..LinkKind::of_class(class) };
+                    listed.links.extend([(top, switch, kind), (switch, top, kind)]);
+                }
+                tops[part as usize] = switch;
+            }
+        }
+    }
+}
+
+/// Makes the parts of two GPUs one, which is called as its first GPU.
+fn merge(parts: &mut [u32], one: u32, other: u32) {
+    let (one, other) = (parts[one as usize], parts[other as usize]);
+    if one != other {
+        let (first, last) = (one.min(other), one.max(other));
+        parts.iter_mut().filter(|part| **part == last).for_each(|part| *part = first);
+    }
+}

@@ -1,0 +1,201 @@
+//! What `ibnetdiscover` prints: adapters and switches of an InfiniBand network, and the links between
+//! their ports.
+//!
+//! Adapters of one node, by the first word of their names, are one node. A link has the data rate of its
+//! width and speed, and goes both ways; both ends may list it. Adapters in switches that aggregate (SHARP)
+//! are left out.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::{Beginning, MAX_NODES, assuming, shown, wrong};
+use crate::error::SpecError;
+use crate::{Capacity, LinkKind, ListedGraph, Machine};
+
+/// Gbit/s of data of one lane.
+const SPEEDS: [(&str, f64); 9] = [
+    ("SDR", 2.0),
+    ("DDR", 4.0),
+    ("QDR", 8.0),
+    ("FDR10", 10.0),
+    ("FDR", 14.0625 * 64.0 / 66.0),
+    ("EDR", 25.0),
+    ("HDR", 50.0),
+    ("NDR", 100.0),
+    ("XDR", 200.0),
+];
+
+/// Part of the name of an adapter within a switch.
+const AGGREGATION: &str = "Aggregation Node";
+
+pub(super) fn knows(begins: &Beginning<'_>) -> bool {
+    const KEYS: [&str; 3] = ["vendid=", "switchguid=", "caguid="];
+    begins.lines.iter().any(|line| KEYS.iter().any(|key| line.starts_with(key)))
+}
+
+/// Adapters, switches and routers by their identifiers, which begin with H, S and R.
+#[derive(Default)]
+struct Network<'a> {
+    /// By identifier, a place in `names`.
+    numbers: HashMap<&'a str, usize>,
+    /// Nodes by name, places in `names`.
+    nodes: HashMap<&'a str, usize>,
+    names: Vec<Name<'a>>,
+}
+
+struct Name<'a> {
+    name: &'a str,
+    is_switch: bool,
+    left_out: bool,
+}
+
+impl<'a> Network<'a> {
+    /// The number of what has an identifier and a name, which is empty where it is not said.
+    fn number(&mut self, id: &'a str, name: &'a str) -> usize {
+        let known = self.numbers.get(id).copied();
+        let is_switch = !id.starts_with('H');
+        // An adapter without a name of its own has that of its model.
+        let node =
+            name.split_whitespace().next().filter(|_| !name.contains("Mellanox")).unwrap_or(id);
+        let number = known.or_else(|| self.nodes.get(node).copied().filter(|_| !is_switch));
+        let number = number.unwrap_or_else(|| {
+            let name = if is_switch && !name.is_empty() { name } else { node };
+            self.names.push(Name { name, is_switch, left_out: false });
+            self.names.len() - 1
+        });
+        if !is_switch {
+            self.nodes.entry(node).or_insert(number);
+        }
+        self.numbers.insert(id, number);
+        let of = &mut self.names[number];
+        of.left_out |= name.contains(AGGREGATION);
+        if is_switch && of.name == id && !name.is_empty() {
+            of.name = name;
+        }
+        number
+    }
+}
+
+pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
+    let (mut network, mut links) = (Network::default(), Vec::new());
+    let mut seen = HashSet::new();
+    // The identifier of what has the ports that follow.
+    let mut open = None;
+    let mut begins = 0;
+    for whole in text.split_inclusive('\n') {
+        let (at, line) = (begins + whole.len() - whole.trim_start().len(), whole.trim());
+        begins += whole.len();
+        let refuse = |message: String| wrong(at, line, message);
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (said, comment) = line.split_once('#').unwrap_or((line, ""));
+        if let Some(rest) = said.strip_prefix('[') {
+            let row =
+                || format!("`{}` is not a port such as [1] \"S-..\"[2] # .. 4xHDR", shown(line));
+            let (Some(from), Some((port, rest))) = (open, rest.split_once(']')) else {
+                return Err(refuse(format!("{}, below a Switch or a Ca", row())));
+            };
+            let mut parts = rest.split('"');
+            let (Some(to), Some(rest)) = (parts.nth(1), parts.next()) else {
+                return Err(refuse(row()));
+            };
+            let other = rest.split_once(']').and_then(|(other, _)| other.strip_prefix('['));
+            let other = other.ok_or_else(|| refuse(row()))?;
+            let rate = comment.split_whitespace().last().unwrap_or_default();
+            let bandwidth = rate_of(rate).map_err(refuse)?;
+            // Below an adapter the name of the switch is said after its own.
+            let name = comment.split('"').nth(1).unwrap_or_default();
+            let to_number = network.number(to, name);
+            let from_number: usize = network.number(from, "");
+            let ends = [(from, port), (to, other)];
+            let ends = if ends[0] <= ends[1] { ends } else { [ends[1], ends[0]] };
+            if from_number == to_number {
+                return Err(refuse("a link from a node to itself".to_owned()));
+            }
+            if seen.insert(ends) {
+                links.push((from_number, to_number, bandwidth));
+            }
+            continue;
+        }
+        let mut words = said.split_whitespace();
+        match words.next().unwrap_or_default() {
+            "Switch" | "Ca" | "Rt" => {
+                let id = said.split('"').nth(1).filter(|id| id.contains('-'));
+                let id =
+                    id.ok_or_else(|| refuse("no identifier such as \"S-0002c9\"".to_owned()))?;
+                if network.names.len() == MAX_NODES {
+                    return Err(refuse(format!("more than {MAX_NODES} adapters and switches")));
+                }
+                network.number(id, comment.split('"').nth(1).unwrap_or_default());
+                open = Some(id);
+            }
+            word if word.contains('=') => open = None,
+            word => return Err(refuse(format!("`{}` is not Switch, Ca or Rt", shown(word)))),
+        }
+    }
+    graph(name, &network, links)
+}
+
+/// The machine of all nodes and switches that links join.
+fn graph(
+    name: &str,
+    network: &Network<'_>,
+    links: Vec<(usize, usize, f64)>,
+) -> Result<Machine, SpecError> {
+    let left_out = network.names.iter().filter(|of| of.left_out).count();
+    let mut linked = vec![false; network.names.len()];
+    for (from, to, _) in &links {
+        (linked[*from], linked[*to]) = (true, true);
+    }
+    let used = |number: &usize| linked[*number] && !network.names[*number].left_out;
+    let all = || (0..linked.len()).filter(used);
+    let is_switch = |number: &usize| network.names[*number].is_switch;
+    let order: Vec<usize> =
+        all().filter(|number| !is_switch(number)).chain(all().filter(is_switch)).collect();
+    let mut places = vec![None; linked.len()];
+    for (place, number) in (0..).zip(&order) {
+        places[*number] = Some(place);
+    }
+    let mut listed = Vec::new();
+    for (from, to, bandwidth) in links {
+        let (Some(from_place), Some(to_place)) = (places[from], places[to]) else { continue };
+        let class = u32::from(is_switch(&from) && is_switch(&to));
+        let capacity = Capacity::BytesPerSecond(bandwidth);
+        let kind = LinkKind { capacity, ..LinkKind::of_class(class) };
+        listed.extend([(from_place, to_place, kind), (to_place, from_place, kind)]);
+    }
+    let switches = order.iter().filter(|number| is_switch(number)).count();
+    let graph = ListedGraph {
+        form: "network".to_owned(),
+        nodes: (order.len() - switches) as u32,
+        switches: switches as u32,
+        names: order.iter().map(|number| network.names[*number].name.to_owned()).collect(),
+        classes: vec!["node".to_owned(), "inter-switch".to_owned()],
+        links: listed,
+    };
+    let graph = graph.with_shortest_routes()?;
+    let mut machine = Machine { name: name.to_owned(), ..Machine::of(Arc::new(graph)) };
+    let alone = linked.iter().filter(|linked| !**linked).count();
+    for (count, what) in [(left_out, AGGREGATION), (alone, "adapters or switches without links")] {
+        if count > 0 {
+            machine = assuming(machine, &format!("left out: {what} ({count})"));
+        }
+    }
+    Ok(machine)
+}
+
+/// Bytes a second of a rate such as `4xHDR`.
+fn rate_of(rate: &str) -> Result<f64, String> {
+    let known = || {
+        let speeds = SPEEDS.map(|(name, _)| name).join(", ");
+        format!("`{}` is not a rate such as 4xHDR; speeds are {speeds}", shown(rate))
+    };
+    let (width, speed) = rate.split_once('x').ok_or_else(known)?;
+    let width: u32 = width.parse().map_err(|_| known())?;
+    let (_, lane) = SPEEDS.iter().find(|(name, _)| *name == speed).ok_or_else(known)?;
+    match width {
+        1 | 2 | 4 | 8 | 12 => Ok(f64::from(width) * lane * 1e9 / 8.0),
+        _ => Err(known()),
+    }
+}

@@ -1,0 +1,168 @@
+//! NCCL's XML of a node, as `NCCL_TOPO_DUMP_FILE` writes it: GPUs are ranks.
+//!
+//! NVLinks lead to GPUs of the file, or to a switch. Without them, GPUs are joined over PCIe, with the
+//! bandwidth of their slots. The speeds of all interfaces (Mbit/s) are the injection of the node.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::gpus::{Gpus, MOST_GPUS, NO_INTERFACES, Path};
+use super::xml::{Element, elements};
+use super::{assuming, shown};
+use crate::Machine;
+use crate::error::SpecError;
+use crate::reading::Reading;
+
+/// A GPU, as it is listed.
+struct Gpu {
+    /// Addresses of the bridges above it and its own, with that of its processor first.
+    above: Vec<String>,
+    slot: Option<f64>,
+    /// Addresses and numbers of links.
+    nvlinks: Vec<(String, u32)>,
+    to_switch: u32,
+}
+
+/// The class of a switch of NVLinks, as its first digits.
+const NVSWITCH: &str = "0x0680";
+
+pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
+    let (mut above, mut slots): (Vec<String>, Vec<Option<f64>>) = (Vec::new(), Vec::new());
+    let (mut gpus, mut network, mut interfaces): (Vec<Gpu>, f64, u32) = (Vec::new(), 0.0, 0);
+    let mut ignored = BTreeSet::new();
+    elements(text, |element, depth| {
+        let given = |key: &str| {
+            element
+                .get(key)
+                .ok_or_else(|| element.wrong(format!("<{}> without {key}", element.name)))
+        };
+        above.truncate(depth);
+        slots.truncate(depth);
+        let slot = slot(element).map_err(|message| element.wrong(message))?;
+        above.push(match &*element.name {
+            "cpu" => format!("cpu {}", given("numaid")?),
+            "pci" => given("busid")?.to_lowercase(),
+            _ => String::new(),
+        });
+        slots.push(slot);
+        match &*element.name {
+            "gpu" if gpus.len() == MOST_GPUS => {
+                return Err(element.wrong(format!("more than {MOST_GPUS} GPUs")));
+            }
+            "gpu" => gpus.push(Gpu {
+                above: above.iter().filter(|name| !name.is_empty()).cloned().collect(),
+                slot: slots.iter().rev().find_map(|slot| *slot),
+                nvlinks: Vec::new(),
+                to_switch: 0,
+            }),
+            "nvlink" => {
+                let gpu = gpus
+                    .last_mut()
+                    .ok_or_else(|| element.wrong("<nvlink> outside <gpu>".to_owned()))?;
+                let Path::NvLinks(count) = Path::parse(&format!("NV{}", given("count")?))
+                    .map_err(|message| element.wrong(message))?
+                else {
+                    unreachable!("bug: not NVLinks")
+                };
+                match element.get("tclass").is_some_and(|class| class.starts_with(NVSWITCH)) {
+                    true => gpu.to_switch += count,
+                    false => gpu.nvlinks.push((given("target")?.to_lowercase(), count)),
+                }
+            }
+            "net" => {
+                let speed = given("speed")?.parse().unwrap_or(f64::NAN) * 1e6 / 8.0;
+                if !(speed > 0.0 && speed < 1e18) {
+                    let given = shown(given("speed")?);
+                    return Err(
+                        element.wrong(format!("speed is `{given}`, not a number of Mbit/s"))
+                    );
+                }
+                (network, interfaces) = (network + speed, interfaces + 1);
+            }
+            "system" | "cpu" | "pci" | "nic" => {}
+            "c2c" | "pcilink" => drop(ignored.insert(element.name.clone())),
+            other => {
+                let known = "system, cpu, pci, gpu, nvlink, nic, net, c2c, pcilink";
+                return Err(element.wrong(format!("<{}> is not one of {known}", shown(other))));
+            }
+        }
+        Ok(())
+    })?;
+    let read = of(&gpus, (interfaces > 0).then_some(network))?;
+    let mut machine = read.machine(name, reading)?;
+    if !ignored.is_empty() {
+        let ignored: Vec<String> = ignored.into_iter().collect();
+        machine = assuming(machine, &format!("{} of GPUs have no effect", ignored.join(", ")));
+    }
+    Ok(match machine.timing.injection.node > 0.0 || interfaces == 0 {
+        true => machine,
+        false => assuming(machine, NO_INTERFACES),
+    })
+}
+
+/// How the GPUs are joined.
+fn of(gpus: &[Gpu], network: Option<f64>) -> Result<Gpus, String> {
+    let own = |gpu: &Gpu| gpu.above.last().cloned().unwrap_or_default();
+    let numbers: HashMap<String, usize> =
+        gpus.iter().enumerate().map(|(number, gpu)| (own(gpu), number)).collect();
+    if numbers.len() < gpus.len() {
+        return Err("two GPUs have one address".to_owned());
+    }
+    let over = |one: &Gpu, other: &Gpu| {
+        let shared =
+            one.above.iter().zip(&other.above).take_while(|(one, other)| one == other).count();
+        let deepest = one.above.len().max(other.above.len());
+        Path::Over(match shared {
+            0 => 4,
+            1 => 2,
+            shared if shared + 1 == deepest => 0,
+            _ => 1,
+        })
+    };
+    let mut paths: Vec<Vec<Path>> =
+        gpus.iter().map(|one| gpus.iter().map(|other| over(one, other)).collect()).collect();
+    for (from, gpu) in gpus.iter().enumerate() {
+        for (target, count) in &gpu.nvlinks {
+            let Some(&to) = numbers.get(target).filter(|to| **to != from) else {
+                return Err(format!(
+                    "NVLinks of {} lead to `{}`, which is no other GPU",
+                    own(gpu),
+                    shown(target)
+                ));
+            };
+            paths[from][to] = Path::NvLinks(*count);
+        }
+    }
+    for (from, to) in (0..gpus.len()).flat_map(|from| (0..from).map(move |to| (from, to))) {
+        if paths[from][to] != paths[to][from] {
+            let (from, to) = (own(&gpus[from]), own(&gpus[to]));
+            return Err(format!("{from} and {to} list different NVLinks between them"));
+        }
+    }
+    Ok(Gpus {
+        names: (0..gpus.len()).map(|number| format!("GPU{number}")).collect(),
+        paths,
+        to_switch: gpus.iter().map(|gpu| gpu.to_switch).collect(),
+        slots: gpus.iter().map(|gpu| gpu.slot).collect(),
+        network,
+    })
+}
+
+/// Bytes a second of a slot: width times speed, without the code of the lanes.
+fn slot(element: &Element) -> Result<Option<f64>, String> {
+    let (Some(speed), Some(width)) = (element.get("link_speed"), element.get("link_width")) else {
+        return Ok(None);
+    };
+    let number = speed.split_whitespace().next().and_then(|number| number.parse::<f64>().ok());
+    let lanes = width.parse::<u32>().ok();
+    match (number.filter(|speed| *speed > 0.0 && *speed < 1e4), lanes.filter(|lanes| *lanes <= 64))
+    {
+        // A virtual bridge.
+        (_, Some(0)) => Ok(None),
+        (None, _) if speed.is_empty() || speed.starts_with("Unknown") => Ok(None),
+        (Some(speed), Some(lanes)) => {
+            let coded = if speed < 8.0 { 8.0 / 10.0 } else { 128.0 / 130.0 };
+            Ok(Some(speed * 1e9 / 8.0 * coded * f64::from(lanes)))
+        }
+        _ => Err(format!("link_speed is `{}` and link_width `{}`", shown(speed), shown(width))),
+    }
+}
