@@ -126,7 +126,14 @@ impl Request {
             })
         })?;
         let problem = self.problem;
-        selection(py, &problem, &found, resolves)
+        let out = selection(py, &problem, &found, resolves)?;
+        if self.demand.is_some() {
+            // Bandwidths are of blocks of one size.
+            for name in ["algorithm_bandwidth", "bus_bandwidth", "rate"] {
+                out.set_item(name, py.None())?;
+            }
+        }
+        Ok(out)
     }
 
     /// Predicted times over ascending block sizes, of all algorithms or those named.

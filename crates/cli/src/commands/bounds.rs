@@ -101,8 +101,10 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
         repairs: args.repair.then(|| repairs::of(&machine, &problem)).transpose()?,
     };
     let at_most = match sizes {
-        Some(_) => String::new(),
-        None => format!(" At most {}.", rate(&problem, &strongest, best.time_seconds)),
+        None if best.time_seconds > 0.0 => {
+            format!(" At most {}.", rate(&problem, &strongest, best.time_seconds))
+        }
+        _ => String::new(),
     };
     print(options.json, &report, || {
         let rows = all.iter().map(|bound| {

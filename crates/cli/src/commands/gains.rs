@@ -39,9 +39,11 @@ pub(super) fn library(name: &str) -> &'static Library {
     found.expect("bug: arguments have known libraries")
 }
 
-/// `1.80x faster than`, if something takes this many times as long as something else.
+/// `1.80x faster than`, if something takes this many times as long as something else; two that take no time are
+/// as fast.
 pub(super) fn faster(ratio: f64) -> String {
     match ratio {
+        ratio if ratio.is_nan() => "as fast as".to_owned(),
         ratio if ratio < 1.0 / EQUAL => format!("{:.2}x slower than", 1.0 / ratio),
         ratio if ratio < EQUAL => "as fast as".to_owned(),
         ratio if ratio < 1.01 => format!("{:.2} % faster than", 100.0 * (ratio - 1.0)),

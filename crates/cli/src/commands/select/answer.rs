@@ -217,7 +217,7 @@ impl Told<'_> {
         }
         let name = self.named(best);
         let mut parts = parts.join(", ");
-        if time.is_finite() && self.sizes.is_none() {
+        if time.is_finite() && time > 0.0 && self.sizes.is_none() {
             parts += &format!("; {}", rate(self.exchange.problem(), &self.selection.bound, time));
         }
         let choices = match open.len() {
