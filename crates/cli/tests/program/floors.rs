@@ -37,8 +37,8 @@ fn floors_are_listed_last_and_marked() {
         let rows = text.lines().skip_while(|line| !line.starts_with(" algorithm"));
         let rows: Vec<&str> = rows.take_while(|line| !line.is_empty()).collect();
         let is_floor = |row: &&str| row.contains(">= ");
-        let exact = rows.iter().position(|row| is_floor(row)).unwrap_or(rows.len());
-        assert!(exact > 1 && rows[exact..].iter().all(|row| is_floor(row)), "{machine}: {text}");
+        let exact = rows.iter().position(&is_floor).unwrap_or(rows.len());
+        assert!(exact > 1 && rows[exact..].iter().all(is_floor), "{machine}: {text}");
         for row in &rows[exact..] {
             // Time, ratio to the bound, its three terms, and charged volume.
             assert_eq!(row.matches(">= ").count(), 6, "{machine}: {row}");
