@@ -95,7 +95,7 @@ pub enum NotApplicable {
         ports: u32,
     },
     /// It applies, but rankings leave it out.
-    #[error("is priced only if it is named (--algorithm): {why}")]
+    #[error("is priced only if it is named (simulate, verify, sweep --algorithm): {why}")]
     Unranked {
         /// The reason.
         why: &'static str,

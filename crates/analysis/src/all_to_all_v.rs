@@ -45,7 +45,7 @@ pub(crate) fn count(
     check_memory("the sizes in all slots", needed, memory)?;
     check_work("following the sizes of blocks", counting_work(schedule), WORK_LIMIT)?;
     let counter = Counter::of_sizes(schedule, machine)?;
-    counter.fits(memory)?;
+    counter.fits(0, memory)?;
     let slots = rule.slots() as usize;
     let mut sizes = vec![0; slots * ranks as usize];
     parallel::chunks_mut(&mut sizes, slots.max(1)).enumerate().for_each(|(rank, sizes)| {

@@ -188,11 +188,23 @@ impl<'a> Counter<'a> {
             + ((self.nodes_counted + self.receivers) * size_of::<[Amounts; 2]>()) as u128
     }
 
-    /// Checks that a step and all counters fit.
-    pub(crate) fn fits(&self, memory: u128) -> Result<(), AnalysisError> {
+    /// Bytes of the counts of equivalent steps that are kept, in a table that doubles.
+    pub(crate) fn kept(&self) -> u128 {
+        match self.steps() {
+            0 => 0,
+            steps if self.class_of_step(0).is_some() => {
+                let most = 2 * (steps as usize).min(KEPT).next_power_of_two();
+                (most * size_of::<(u64, StepCount)>()) as u128
+            }
+            _ => 0,
+        }
+    }
+
+    /// Checks that a step, all counters and the counts that are kept fit.
+    pub(crate) fn fits(&self, kept: u128, memory: u128) -> Result<(), AnalysisError> {
         // The messages of a step, sent and received.
         let step = 2 * u128::from(self.ports.rank) * size_of::<Transfer>() as u128;
-        let needed = by_all_threads(self.memory() + step);
+        let needed = by_all_threads(self.memory() + step) + kept;
         check_memory("a step's messages and link counters", needed, memory)
     }
 
@@ -329,11 +341,10 @@ impl<'a> Counter<'a> {
             let parts = scratches.iter_mut().zip(new.chunks(part));
             let counted: Vec<Vec<StepCount>> =
                 parallel::each(parts.collect::<Vec<_>>()).map(of_thread).collect();
-            let counted = counted.concat();
             for (step, place) in placed {
                 let one = match place {
                     Ok(class) => &known[&class],
-                    Err(place) => &counted[place],
+                    Err(place) => &counted[place / part][place % part],
                 };
                 sums.add(one);
                 if !each(step, one, &sums) {
@@ -343,7 +354,8 @@ impl<'a> Counter<'a> {
             if known.len() > KEPT {
                 known.clear();
             }
-            known.extend(places.into_iter().map(|(class, place)| (class, counted[place])));
+            let kept = places.into_iter();
+            known.extend(kept.map(|(class, place)| (class, counted[place / part][place % part])));
         }
         sums
     }

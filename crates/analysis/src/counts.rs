@@ -45,7 +45,7 @@ pub(crate) fn check_counting_memory(
     machine: &Machine,
     memory: u128,
 ) -> Result<(), AnalysisError> {
-    read(schedule, machine, |counter, _| counter.fits(memory))?
+    read(schedule, machine, |counter, _| counter.fits(counter.kept(), memory))?
 }
 
 /// Reads the counter of a schedule; of one on a view, that of the schedule for the grid that the view
@@ -101,7 +101,7 @@ pub fn count_steps(
         return all_to_all_v::count(schedule, machine, demand, memory, each);
     }
     read(schedule, machine, |counter, schedule| {
-        counter.fits(memory)?;
+        counter.fits(counter.kept(), memory)?;
         let timing = &counter.visitor.machine.timing;
         let sums = counter.each_step(false, |step, count, _| {
             each(step, count);
@@ -123,7 +123,7 @@ pub fn count_while(
     mut go_on: impl FnMut(u32, &Counts) -> bool,
 ) -> Result<(u32, Counts), AnalysisError> {
     read(schedule, machine, |counter, schedule| {
-        counter.fits(memory)?;
+        counter.fits(counter.kept(), memory)?;
         let (timing, mut steps) = (&counter.visitor.machine.timing, 0u32);
         let sums = counter.each_step(true, |_, _, sums| {
             steps += 1;
@@ -145,7 +145,7 @@ pub fn count_some(
     sample: RankSample,
 ) -> Result<Counts, AnalysisError> {
     read(schedule, machine, |counter, schedule| {
-        counter.fits(memory)?;
+        counter.fits(counter.kept(), memory)?;
         let counter = counter.of_some(sample);
         let timing = &counter.visitor.machine.timing;
         let sums = counter.each_step(false, |_, _, _| true);
@@ -163,6 +163,7 @@ pub fn steps_model(
     memory: u128,
 ) -> Result<Counts, AnalysisError> {
     let counter = Counter::of_traffic(traffic, machine);
-    check_memory("link counters", by_all_threads(counter.memory()), memory)?;
+    let needed = by_all_threads(counter.memory()) + counter.kept();
+    check_memory("link counters", needed, memory)?;
     Ok(counter.each_step(false, |_, _, _| true).charge(machine.ranks(), &machine.timing))
 }

@@ -1,5 +1,6 @@
 //! The texts of simulations, and of traffic under the steps model.
 
+use indicatif::HumanCount;
 use topocoll::contention::{PlacedRoutes, Ranks, Simulation, in_seconds};
 use topocoll::{Machine, Time};
 
@@ -124,9 +125,10 @@ pub(super) fn text(
         (Some(_), _) => {
             Answer::failed(format!("{name} deadlocks after {time} by the {model} model."))
         }
-        (None, true) => {
-            Answer::failed(format!("{name} was stopped after {time} of the {model} model."))
-        }
+        (None, true) => Answer::failed(format!(
+            "{name} was stopped after {time} of the {model} model, with {} messages delivered.",
+            HumanCount(report.messages)
+        )),
         (None, false) => match saturated {
             Some(load) => Answer::new(format!(
                 "{name} saturates the network by the {model} model: of {:.2} flits it accepts {:.2}.",

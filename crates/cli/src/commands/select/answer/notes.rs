@@ -231,7 +231,9 @@ impl Told<'_> {
         let changes: Vec<u64> = changes.copied().collect();
         if changes.is_empty() {
             return match found.up_to.filter(|_| self.args.all) {
-                Some(last) => format!("Sizes above {} were not simulated.\n", bytes(last)),
+                Some(last) => {
+                    format!("Winners by block size above {} were not simulated.\n", bytes(last))
+                }
                 None => String::new(),
             };
         }
