@@ -18,11 +18,13 @@ class Heat {
 
   show(schedule) {
     this.schedule = schedule;
-    this.totals = schedule.totals();
     const { network } = schedule;
+    // A node and itself are no pair.
+    const isPair = ([key]) => schedule.routed || Math.floor(key / network.nodes) !== key % network.nodes;
+    this.totals = new Map([...schedule.totals()].filter(isPair));
     const loads = [...this.totals.values()].map((total) => total.bytes);
     this.most = largest(loads);
-    this.count = schedule.routed ? network.links.length : network.nodes * (network.nodes - (network.sizes ? 0 : 1));
+    this.count = schedule.routed ? network.links.length : network.nodes * (network.nodes - 1);
     this.noun = schedule.routed ? 'link' : network.sizes ? 'pair of nodes' : 'pair of ranks';
     this.idle = this.count - loads.length;
     this.even = this.idle === 0 && loads.every((load) => load === this.most);
