@@ -133,9 +133,15 @@ struct Versioned {
 pub(crate) fn has_field(line: &str) -> bool {
     const FIELDS: [&str; 9] =
         ["version", "title", "shape", "routes", "ties", "absent", "broken", "ports", "timing"];
-    const TABLES: [&str; 3] = ["[timing]", "[network]", "[endpoint]"];
-    let (key, value) = line.split_once('=').unwrap_or_default();
-    FIELDS.contains(&key.trim()) && !value.is_empty() || TABLES.contains(&line)
+    const TABLES: [&str; 3] = ["timing", "network", "endpoint"];
+    // A key may have quotes, blanks around it, and keys of its table.
+    let (known, line, end) = match line.strip_prefix('[') {
+        Some(table) => (&TABLES[..], table, ']'),
+        None => (&FIELDS[..], line, '='),
+    };
+    let (keys, value) = line.split_once(end).unwrap_or_default();
+    let key = keys.split('.').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+    known.contains(&key) && (end == ']' || !value.is_empty())
 }
 
 /// The most bytes of a machine file.

@@ -433,3 +433,14 @@ fn links_listed_at_both_ends_are_counted_once() {
         assert_eq!((one.ranks(), one.topology.links()), (nodes, 2 * u64::from(nodes + cables)));
     }
 }
+
+#[test]
+fn keys_of_a_machine_file_may_have_quotes_and_blanks() {
+    let written = |line: &str| match (line.strip_prefix('['), line.split_once('=')) {
+        (Some(table), _) => format!("[ \"{}\" ] # table\n", table.trim_end_matches(']')),
+        (None, Some((key, value))) => format!("\"{}\" = {value}\n", key.trim()),
+        (None, None) => format!("{line}\n"),
+    };
+    let text: String = TOML.lines().map(written).collect();
+    assert_eq!(read("four", &text).unwrap().topology.short_form(), "torus:4");
+}
