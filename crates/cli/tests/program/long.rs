@@ -1,5 +1,6 @@
 //! Long work in each phase: a bar names the phase, and a signal ends the program.
 
+use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -76,9 +77,16 @@ fn ended_by(signal: &str, line: &str, after: Duration, folder: &Path) -> Output 
     let mut child = started(line, folder);
     sleep(after);
     assert_eq!(child.try_wait().unwrap(), None, "{line}: not long");
+    // A reader, as a pipe holds less than some outputs.
+    let mut printed = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut stdout = Vec::new();
+        printed.read_to_end(&mut stdout).map(|_| stdout)
+    });
     send(signal, &child.id().to_string());
     ended_soon(&mut child, line);
-    child.wait_with_output().unwrap()
+    let stdout = reader.join().unwrap().unwrap();
+    Output { stdout, ..child.wait_with_output().unwrap() }
 }
 
 /// Nothing, or a whole object that says that it is partial and has no time that was not measured.
