@@ -126,14 +126,9 @@ impl Request {
             })
         })?;
         let problem = self.problem;
-        let out = selection(py, &problem, &found, resolves)?;
-        if self.demand.is_some() {
-            // Bandwidths are of blocks of one size.
-            for name in ["algorithm_bandwidth", "bus_bandwidth", "rate"] {
-                out.set_item(name, py.None())?;
-            }
-        }
-        Ok(out)
+        // Bandwidths are of blocks of one size.
+        let sized = Some(&problem).filter(|_| self.demand.is_none());
+        selection(py, sized, &found, resolves)
     }
 
     /// Predicted times over ascending block sizes, of all algorithms or those named.
@@ -174,7 +169,7 @@ impl Request {
 
 fn selection<'py>(
     py: Python<'py>,
-    problem: &Problem,
+    sized: Option<&Problem>,
     found: &Selection,
     resolves: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -188,10 +183,12 @@ fn selection<'py>(
     let choices = found.choices.iter().map(|choice| entry(py, choice, names.of(choice)));
     out.set_item("choices", choices.collect::<PyResult<Vec<_>>>()?)?;
     let time = found.best().map(Choice::ranked_seconds).filter(|time| time.is_finite());
-    let [algorithm, bus] = time.map_or([None; 2], |time| problem.bandwidth(time).map(Some));
+    let sized = sized.zip(time);
+    let [algorithm, bus] =
+        sized.map_or([None; 2], |(problem, time)| problem.bandwidth(time).map(Some));
     out.set_item("algorithm_bandwidth", algorithm)?;
     out.set_item("bus_bandwidth", bus)?;
-    out.set_item("rate", time.map(|time| rate(problem, &found.bound, time)))?;
+    out.set_item("rate", sized.map(|(problem, time)| rate(problem, &found.bound, time)))?;
     out.set_item("undecided", found.undecided().len())?;
     out.set_item("free_running_model", found.without_barriers.as_ref().map(|one| one.model))?;
     out.set_item("all_at_once", found.all_at_once)?;

@@ -35,6 +35,7 @@ use topocoll::text::printable;
 use crate::Outcome;
 use crate::args::Command;
 use crate::error::say;
+use crate::values::text_of;
 
 /// What a step with more messages than ports is charged.
 const IN_TURN: &str =
@@ -85,12 +86,12 @@ fn command_line(
         ("block", options.block.map(|block| block.to_string())),
         ("ports", options.ports.map(|ports| ports.to_string())),
         ("timing", options.timing.clone()),
-        ("startup", options.startup.as_ref().map(|given| given.text.clone())),
-        ("bandwidth", options.bandwidth.as_ref().map(|given| given.text.clone())),
-        ("injection", options.injection.as_ref().map(|given| given.text.clone())),
-        ("per-hop", options.per_hop.as_ref().map(|given| given.text.clone())),
-        ("rearrangement", options.rearrangement.as_ref().map(|given| given.text.clone())),
-        ("barrier", options.barrier.as_ref().map(|given| given.text.clone())),
+        ("startup", text_of(&options.startup)),
+        ("bandwidth", text_of(&options.bandwidth)),
+        ("injection", text_of(&options.injection)),
+        ("per-hop", text_of(&options.per_hop)),
+        ("rearrangement", text_of(&options.rearrangement)),
+        ("barrier", text_of(&options.barrier)),
         ("schedule", algorithm.filter(is_file).map(str::to_owned)),
         ("algorithm", algorithm.filter(|name| !is_file(name)).map(str::to_owned)),
     ];

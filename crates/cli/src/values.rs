@@ -57,7 +57,12 @@ impl PerNode {
 #[derive(Clone, Debug)]
 pub(crate) struct Given<T> {
     value: T,
-    pub(crate) text: String,
+    text: String,
+}
+
+/// The text of an option, if it is given.
+pub(crate) fn text_of<T>(given: &Option<Given<T>>) -> Option<String> {
+    given.as_ref().map(|given| given.text.clone())
 }
 
 impl<T> Deref for Given<T> {

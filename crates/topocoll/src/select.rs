@@ -143,13 +143,6 @@ impl Selection {
         let barrier = (best - time(fastest)) / barriers;
         (fastest.ranked_seconds() > best).then_some(InStep { choice, barrier })
     }
-
-    /// Whether one choice is the fastest at every block size.
-    #[must_use]
-    pub fn is_for_all_sizes(&self) -> bool {
-        let sizes = |one: &Fastest| (one.block_bytes, one.to_bytes);
-        self.crossovers.iter().map(sizes).eq([(1, None)])
-    }
 }
 
 /// Ranks the settings that apply to blocks of equal sizes.

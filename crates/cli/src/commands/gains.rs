@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use topocoll::tune::{Gain, LIBRARIES, Library, Modelled, Release};
-use topocoll::{Choice, Exchange, Selection};
+use topocoll::{Choice, Error, Exchange, Selection};
 use topocoll_report::words::not_compared;
 
 use crate::render::{Answer, bytes, seconds, table};
@@ -37,6 +37,17 @@ pub(super) struct Gains {
 pub(super) fn library(name: &str) -> &'static Library {
     let found = LIBRARIES.iter().find(|library| library.name == name);
     found.expect("bug: arguments have known libraries")
+}
+
+/// The library and the release of `--against` and `--release`.
+pub(super) fn compared(
+    against: Option<&str>,
+    release: Option<&str>,
+) -> anyhow::Result<Option<(&'static Library, &'static Release)>> {
+    let Some(name) = against else { return Ok(None) };
+    let library = library(name);
+    let release = library.release(release).map_err(Error::from)?;
+    Ok(Some((library, release)))
 }
 
 /// `1.80x faster than`, if something takes this many times as long as something else; two that take no time are

@@ -4,10 +4,10 @@ use std::io::Write;
 
 use anyhow::Context as _;
 use serde::Serialize;
+use topocoll::Parameters;
 use topocoll::contention::check_model;
 use topocoll::text::printable;
 use topocoll::tune::Modelled;
-use topocoll::{Error, Parameters};
 use topocoll_report::{Asked, Baseline, report};
 
 use super::heading::{about, assumed_by};
@@ -57,14 +57,12 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     let mut command = (args.schedule.iter()).fold(command, |command, path| {
         format!("{command} --schedule {}", printable(&path.to_string_lossy()))
     });
-    let against = match &args.against {
+    let against = match gains::compared(args.against.as_deref(), args.release.as_deref())? {
         None => None,
-        Some(name) => {
-            let library = gains::library(name);
-            let release = library.release(args.release.as_deref()).map_err(Error::from)?;
+        Some((library, release)) => {
             let operation = exchange.problem().operation;
             let modelled = Modelled::new(library, &machine, operation).context("--against")?;
-            command += &format!(" --against {name} --release {}", release.name);
+            command += &format!(" --against {} --release {}", library.name, release.name);
             Some(Baseline { library, release, modelled })
         }
     };

@@ -12,7 +12,7 @@ use topocoll::{
 use topocoll_report::words::{in_full, reason};
 
 use self::answer::answer;
-use super::gains::{Gains, library};
+use super::gains::{Gains, compared};
 use super::request;
 use super::say_refused;
 use super::whole::Whole;
@@ -170,11 +170,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let mut exchange = self::exchange(&whole, options, args.ranks.as_ref())?;
     let catalogue = catalogue(exchange.machine(), options, &args.schedule)?;
     exchange = exchange.catalogue(&catalogue);
-    let against = args.against.as_deref().map(|name| {
-        let library = library(name);
-        Ok::<_, Error>((library, library.release(args.release.as_deref())?))
-    });
-    let against = against.transpose()?;
+    let against = compared(args.against.as_deref(), args.release.as_deref())?;
     let sizes = sizes(exchange.problem(), options, args.demand.as_deref())?;
     if let Some(sizes) = &sizes {
         check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;
@@ -183,12 +179,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     exchange = exchange.sync(sync(args, &whole)?);
     let selection = ranked(&exchange, args.budget)?;
     say_refused(&args.schedule, &selection.rejected);
-    let mut report = report(&exchange, &selection);
-    if args.demand.is_some() {
-        // Bandwidths are of blocks of one size.
-        report.choices.iter_mut().for_each(|entry| entry.bandwidth = None);
-    }
-    report.demand.clone_from(&args.demand);
+    let mut report = report(&exchange, &selection, args.demand.clone());
     // These are bounds for equal blocks.
     report.whole = report.whole.filter(|_| args.demand.is_none());
     if let Some(found) = &mut report.whole
@@ -292,19 +283,17 @@ fn prove(exchange: &Exchange<'_>, chosen: Option<&Chosen>) -> anyhow::Result<Opt
     }
 }
 
-fn report(exchange: &Exchange<'_>, selection: &Selection) -> Report {
+fn report(exchange: &Exchange<'_>, selection: &Selection, demand: Option<String>) -> Report {
     let (machine, problem) = (exchange.machine(), exchange.problem());
+    // Bandwidths are of blocks of one size.
+    let sized = Some(problem).filter(|_| demand.is_none());
     let of = |i: usize| &selection.choices[i];
     Report {
         head: Head::new(machine, problem),
-        demand: None,
+        demand,
         decided: selection.undecided().is_empty(),
         recommended: selection.best().map(Chosen::from),
-        choices: selection
-            .choices
-            .iter()
-            .map(|choice| entry((selection, problem), choice))
-            .collect(),
+        choices: selection.choices.iter().map(|choice| entry((selection, sized), choice)).collect(),
         rejected: selection.rejected.iter().map(Rejected::from).collect(),
         bound: selection.bound.into(),
         whole: Whole::of(machine, problem),
@@ -347,7 +336,7 @@ fn report(exchange: &Exchange<'_>, selection: &Selection) -> Report {
     }
 }
 
-fn entry((selection, problem): (&Selection, &Problem), choice: &Choice) -> Entry {
+fn entry((selection, sized): (&Selection, Option<&Problem>), choice: &Choice) -> Entry {
     let price = &choice.price;
     let model = selection.without_barriers.as_ref().map(|found| found.model);
     let run = choice.free_running;
@@ -363,7 +352,8 @@ fn entry((selection, problem): (&Selection, &Problem), choice: &Choice) -> Entry
             .map(|run| run.virtual_channels)
             .filter(|_| model == Some("wormhole")),
         ranked_seconds: (!deadlock).then(|| choice.ranked_seconds()),
-        bandwidth: (!deadlock).then(|| Bandwidth::new(problem, choice.ranked_seconds())),
+        bandwidth: (sized.filter(|_| !deadlock))
+            .map(|problem| Bandwidth::new(problem, choice.ranked_seconds())),
         steps: price.steps,
         blocks: Blocks(price.blocks),
         link_blocks: Blocks(price.link_blocks),

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let about = about_schedule(&machine, &schedule);
     heat::draw(args, &machine, &traffic, &title_of(&machine, &about), &name)?;
     let named_links = conflicts::entries(&conflicts, &machine, None);
-    let mut report = report(&machine, &schedule, &counts, named_links);
+    let mut report = report(&machine, &schedule, &counts, (None, named_links));
     let totals = link_totals(&schedule, &machine);
     report.max_link_bytes = totals.map(|totals| totals.max_link_bytes);
     print(options.json, &report, || {
@@ -135,10 +135,7 @@ fn unequal(
     };
     let counts = count_steps(&schedule, machine, Some(demand), memory(), each)
         .map_err(topocoll::Error::from)?;
-    let mut report = report(machine, &schedule, &counts, None);
-    report.demand.clone_from(&args.demand);
-    // Of blocks of one size.
-    report.bandwidth = None;
+    let report = report(machine, &schedule, &counts, (args.demand.clone(), None));
     print(options.json, &report, || {
         let assumed = assumed_by(&own, schedule.problem.both_ports(), options);
         text(&name, (&about, &assumed), &report, &slowest)
@@ -150,19 +147,21 @@ fn report(
     machine: &Machine,
     schedule: &Schedule,
     counts: &Counts,
-    conflicts: Option<Vec<conflicts::Entry>>,
+    (demand, conflicts): (Option<String>, Option<Vec<conflicts::Entry>>),
 ) -> Report {
     let time = counts.time;
+    // Of blocks of one size.
+    let bandwidth = Bandwidth::of(schedule, time.total()).filter(|_| demand.is_none());
     let able = machine.topology.links() as f64 * time.total();
     Report {
         head: Head::of_schedule(machine, schedule),
-        demand: None,
+        demand,
         algorithm: schedule.origin.algorithm.clone(),
         parameters: schedule.origin.parameters.clone(),
         model: "steps",
         sync: "barrier",
         seconds: time.into(),
-        bandwidth: Bandwidth::of(schedule, time.total()),
+        bandwidth,
         steps: counts.steps,
         messages: counts.messages,
         port_violations: Some(counts.port_violations).filter(|&cases| cases > 0),

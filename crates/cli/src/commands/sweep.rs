@@ -124,6 +124,13 @@ struct Timed<'f> {
 }
 
 impl Found {
+    /// The bandwidth of an exchange at a block size that takes this time.
+    fn bandwidth(&self, problem: &Problem, size: usize, seconds: f64) -> Bandwidth {
+        let mut sized = *problem;
+        sized.block_bytes = self.sweep.block_sizes[size];
+        Bandwidth::new(&sized, seconds)
+    }
+
     /// The formulas that apply.
     fn formulas(&self) -> &[Line] {
         self.published.as_ref().map_or(&[], |(lines, _)| lines)
@@ -355,11 +362,7 @@ fn report(machine: &Machine, problem: &Problem, found: &Found) -> Report {
         blocks: Blocks(choice.price.blocks),
         link_blocks: Blocks(choice.price.link_blocks),
         bound_ratio: choice.bound_ratio,
-        bandwidth: {
-            let mut sized = *problem;
-            sized.block_bytes = found.sweep.block_sizes[i];
-            Bandwidth::new(&sized, seconds)
-        },
+        bandwidth: found.bandwidth(problem, i, seconds),
         priced: (choice.price.priced == Priced::AtLeast).then_some("at_least"),
         simulated_seconds: simulates.then_some(seconds),
     };

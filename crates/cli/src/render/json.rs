@@ -151,7 +151,12 @@ impl Bandwidth {
 
     /// `382.8 MB/s a rank`.
     pub(crate) fn text(self) -> String {
-        format!("{} a rank", bandwidth(1.0 / self.algorithm_bandwidth))
+        format!("{} a rank", self.rate())
+    }
+
+    /// `382.8 MB/s`.
+    pub(crate) fn rate(self) -> String {
+        bandwidth(1.0 / self.algorithm_bandwidth)
     }
 }
 

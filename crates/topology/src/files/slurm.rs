@@ -10,8 +10,8 @@
 //! Without such lines, nothing is known of links between leaf switches, or blocks: each becomes a
 //! node, its hosts are ranks, and each rank has a port of its own.
 //!
-//! `scontrol` repeats below upper switches the nodes of lower ones, and prints a `LinkSpeed` of 1 where
-//! there is none.
+//! `scontrol` repeats below upper switches the nodes of lower ones. It prints `LinkSpeed=1` for a switch
+//! without a speed.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -8,7 +8,7 @@ use crate::args;
 use crate::commands::heading::{about_sizes, assumed_by};
 use crate::commands::within::{self, two_digits};
 use crate::commands::{of_operation, refused};
-use crate::render::{Answer, Field, bandwidth, bytes, seconds, table};
+use crate::render::{Answer, Field, bytes, seconds, table};
 
 /// Points without a time that the text names.
 const SHOWN: usize = 6;
@@ -68,11 +68,9 @@ pub(super) fn text(
         });
         let size = bytes(found.sweep.block_sizes[i]);
         let [quickest, other] = [time(first), time(second)].map(Field::from);
-        let rate = first.filter(|first| !first.floor).map_or("-".to_owned(), |first| {
-            let mut sized = *problem;
-            sized.block_bytes = found.sweep.block_sizes[i];
-            bandwidth(1.0 / sized.bandwidth(first.seconds)[0])
-        });
+        let rate = first
+            .filter(|first| !first.floor)
+            .map_or("-".to_owned(), |first| found.bandwidth(problem, i, first.seconds).rate());
         let (rate, ratio) = (rate.into(), ratio.into());
         let mut row = vec![size.into(), name(first), name(second), quickest, rate, ratio, other];
         if formulas {
