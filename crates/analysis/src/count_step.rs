@@ -259,7 +259,7 @@ impl<'a> Counter<'a> {
             let nodes = u128::from(self.nodes.count());
             return ranks
                 .iter()
-                .map(|ranks| ranks + nodes * u128::from(node_ports) * segments)
+                .map(|ranks| ranks + (nodes * u128::from(node_ports)).min(ranks * ports) * segments)
                 .sum();
         }
         u128::from(self.steps()) * u128::from(classes.count()) * per_rank

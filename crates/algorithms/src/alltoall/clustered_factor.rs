@@ -29,7 +29,7 @@ use crate::alltoall::one_factor::Factors;
 use crate::factor::direct_exchange::Partners;
 use crate::factor::node_rounds::Rounds;
 use crate::layout::matching_layout::MatchingLayout;
-use crate::layout::node_rows::{Nodes, each_with};
+use crate::layout::node_rows::{Nodes, each_with, node_classes};
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
 };
@@ -404,7 +404,7 @@ impl Rule for Clustered {
     /// In permutations nodes of equal sizes are equivalent.
     fn classes(&self) -> RankClasses {
         if self.permutations {
-            return self.nodes.classes();
+            return node_classes(self.nodes.clusters());
         }
         RankClasses::distinct(self.clusters().ranks())
     }

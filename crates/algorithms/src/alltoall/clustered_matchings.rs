@@ -34,7 +34,7 @@ use topocoll_topology::{Rank, Route, Topology};
 
 use crate::factor::node_rounds::Rounds;
 use crate::layout::matching_layout::MatchingLayout;
-use crate::layout::node_rows::{Nodes, each_with};
+use crate::layout::node_rows::{Nodes, each_with, node_classes};
 use crate::{Algorithm, ByLinks, Claims, Info, NotApplicable, Request, Solution, StepsOf, Values};
 
 pub(crate) struct ClusteredMatchings;
@@ -251,7 +251,7 @@ impl Rule for Matchings {
 
     /// Nodes of equal sizes are equivalent.
     fn classes(&self) -> RankClasses {
-        self.nodes.classes()
+        node_classes(self.nodes.clusters())
     }
 
     /// In a round of equal nodes all steps have as many messages between the same nodes, each of other ranks.

@@ -31,11 +31,13 @@
 //! of a carrier are next to each other in it, so that what is received lands in a few strided runs,
 //! and nothing is copied.
 
+mod index;
 mod steps;
 
 use topocoll_schedule::{Parameters, Rule, Schedule};
-use topocoll_topology::Ports;
+use topocoll_topology::{Ports, Topology};
 
+use self::index::Index;
 use crate::factor::node_rounds::Rounds;
 use crate::hierarchical::{BETWEEN, InterNode, TURNS, candidates};
 use crate::layout::node_rows::{Nodes, Row};
@@ -213,6 +215,63 @@ impl Lanes {
     }
 }
 
+/// The parameter of exchanges inside nodes by digits.
+const RADIX: &str = "radix";
+
+/// Radices that are priced. Beyond, steps grow faster than the volume falls.
+const DIGITS: [u32; 4] = [2, 4, 8, 16];
+
+/// The schedule whose ranks exchange inside nodes by digits.
+fn index(
+    request: &Request<'_>,
+    values: &Values<'_>,
+    between: Option<&InterNode<'_>>,
+) -> Result<Solution, NotApplicable> {
+    let clusters = request.clusters()?;
+    let Some(size) = clusters.equal_size().filter(|_| clusters.nodes() > 1) else {
+        return Err(request.requires("a cluster of several nodes of equal sizes"));
+    };
+    for name in ["rounds", TURNS.name] {
+        if values.is_given(name) {
+            return Err(values.refused(name, "for exchanges inside nodes in rounds: without radix"));
+        }
+    }
+    let lanes = values.number("lanes", 1, size.into())?.map_or(size, |lanes| lanes as u32);
+    let radix = values.number(RADIX, 2, size.into())?.unwrap_or_default() as u32;
+    let inner = match between.map(InterNode::straight).transpose()? {
+        Some(None) => {
+            let rule = "for an exchange between nodes that forwards blocks";
+            return Err(values.refused(RADIX, rule));
+        }
+        inner => inner.flatten(),
+    };
+    let ports = request.problem.both_ports();
+    let schedule = inner.as_ref().map(|inner| inner.schedule.clone());
+    let rule = Index::new(clusters, ports, lanes, radix, schedule);
+    if rule.most_slots() > index::MOST_SLOTS {
+        let rule =
+            "ranks of a node squared times the nodes for which a rank carries to be at most 2^25";
+        return Err(NotApplicable::Ranks { rule, ranks: clusters.ranks() });
+    }
+    let block_bytes = request.problem.block_bytes;
+    let together = request.problem.ports.max(rule.together());
+    let solution = match (between, inner) {
+        (Some(between), Some(inner)) => {
+            let inside = rule.inside_nodes(block_bytes);
+            let claims = between.claims(inside, &inner.claims, 1, 1);
+            let claims = Claims { rearrangements: Some(0), copied_bytes: None, ..claims };
+            let solution = Solution::new(request, values, rule, claims);
+            between.named(solution, &inner)
+        }
+        _ => {
+            let claims = Claims::of_cluster(rule.by_links(block_bytes), true);
+            let claims = claims.of_rounds(request, Rounds::Shifts, together);
+            Solution::new(request, values, rule, claims).without("rounds")
+        }
+    };
+    Ok(solution.with("lanes", u64::from(lanes)).with(RADIX, u64::from(radix)))
+}
+
 static INFO: Info = Info::new(
     "node-aware",
     "ranks of a node collect the blocks for another node, one message between any two nodes",
@@ -223,6 +282,11 @@ static INFO: Info = Info::new(
         "lanes",
         "ranks of a node that carry for it, 1 (a leader) to those of the largest node; by default \
          all, or with a between that forwards blocks as many as the ports allow",
+    ),
+    Parameter::number(
+        RADIX,
+        "on nodes of equal sizes, of the digits by which ranks of a node exchange, 2 (fewest steps) to the ranks \
+         of a node (least volume); without it they exchange in rounds",
     ),
     BETWEEN,
     TURNS,
@@ -255,13 +319,36 @@ impl Algorithm for NodeAware {
         let settings = powers
             .chain([largest])
             .flat_map(|lanes| rounds.iter().map(move |rounds| setting(lanes, rounds)));
-        Ok(settings.chain(candidates(request)).collect())
+        let mut all: Vec<Parameters> = settings.chain(candidates(request)).collect();
+        if differ || clusters.nodes() == 1 {
+            return Ok(all);
+        }
+        // By digits, too, where all ranks of a node carry, in rounds or by a straight exchange between nodes.
+        let carry = |setting: &&Parameters| {
+            let lanes = Some(&u64::from(largest).into());
+            setting.get("lanes") == lanes && !setting.contains_key(TURNS.name)
+        };
+        let radices = DIGITS.into_iter().filter(|&radix| radix < largest);
+        let by_digits = radices.flat_map(|radix: u32| {
+            all.iter().filter(carry).map(move |setting| {
+                let mut setting = setting.clone();
+                setting.remove("rounds");
+                setting.insert(RADIX.to_owned(), u64::from(radix).into());
+                setting
+            })
+        });
+        let by_digits: Vec<Parameters> = by_digits.collect();
+        all.extend(by_digits);
+        Ok(all)
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let clusters = request.clusters()?;
         let largest = clusters.largest();
         let between = InterNode::of(request, values)?;
+        if values.is_given(RADIX) {
+            return index(request, values, between.as_ref());
+        }
         let straight = between.as_ref().map_or(Ok(None), InterNode::straight)?;
         if let (Some(between), None) = (&between, &straight) {
             return between.hierarchical();

@@ -25,10 +25,11 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Block, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided};
-use topocoll_topology::{Clusters, Coordinates, Ports, Rank, Route, Topology};
+use topocoll_topology::{Clusters, Ports, Rank, Route, Topology};
 
+use crate::layout::digits::{Digit, Digits};
+use crate::layout::node_rows::node_classes;
 use crate::layout::tree::{digits, passed};
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
@@ -45,23 +46,12 @@ const MOST_PAIRED: u32 = 256;
 /// The most nodes for which every radix is priced; beyond, the powers of two and N.
 const EVERY_RADIX_UP_TO: u32 = 16;
 
-/// A digit of the distance between nodes.
-#[derive(Clone, Copy)]
-struct Digit {
-    /// r^x.
-    weight: u64,
-    /// The digit is below it.
-    values: u32,
-    /// The first step of its subphase, among the inter-node steps.
-    first_step: u32,
-}
-
 struct Lanes {
     clusters: Clusters,
     ports: Ports,
     lanes: u32,
-    radix: u32,
-    digits: SmallVec<[Digit; 8]>,
+    /// Of the distance between nodes.
+    digits: Digits,
     /// Steps of gathering, inter-node, and of distributing.
     steps: [u32; 3],
 }
@@ -79,17 +69,11 @@ impl Lanes {
     fn new(clusters: &Clusters, ports: Ports, lanes: u32, radix: u32) -> Self {
         let (nodes, largest) = (clusters.nodes(), clusters.largest());
         let share = ports.rank.min(ports.node / lanes);
-        let (mut all, mut weight, mut between) = (SmallVec::new(), 1, 0);
-        while weight < u64::from(nodes) {
-            let values = u64::from(nodes).div_ceil(weight).min(radix.into()) as u32;
-            all.push(Digit { weight, values, first_step: between });
-            between += (values - 1).div_ceil(share);
-            weight *= u64::from(radix);
-        }
+        let between = Digits::new(nodes, radix, share);
         let gather = digits(u64::from(ports.rank) + 1, largest.div_ceil(lanes));
         let deal = digits(u64::from(ports.rank / lanes) + 1, largest);
-        let steps = [gather, between, deal];
-        Self { clusters: clusters.clone(), ports, lanes, radix, digits: all, steps }
+        let steps = [gather, between.steps, deal];
+        Self { clusters: clusters.clone(), ports, lanes, digits: between, steps }
     }
 
     /// Ports of a lane to other nodes.
@@ -211,7 +195,7 @@ impl Lanes {
     /// distances, the last of them perhaps shorter.
     fn passed_by_equal(&self, lane: u32, digit: Digit, z: u32, room: u64) -> SlotSet {
         let (nodes, weight) = (u64::from(self.nodes()), digit.weight);
-        let (first, period) = (u64::from(z) * weight, weight * u64::from(self.radix));
+        let (first, period) = (u64::from(z) * weight, self.digits.period(digit));
         let whole = (nodes + period).saturating_sub(first + weight) / period;
         let mut slots = SlotSet::default();
         if whole > 0 {
@@ -228,22 +212,21 @@ impl Lanes {
     /// The distances that have the value z of a digit.
     fn distances(&self, digit: Digit, z: u32) -> impl Iterator<Item = u32> {
         let (nodes, weight) = (u64::from(self.nodes()), digit.weight);
-        let period = weight * u64::from(self.radix);
+        let period = self.digits.period(digit);
         let firsts = (u64::from(z) * weight..nodes).step_by(period as usize);
         firsts.flat_map(move |first| (first..(first + weight).min(nodes)).map(|d| d as u32))
     }
 
     /// An inter-node step.
     fn cross(&self, place: Place, step: u32, out: &mut Step) {
-        let digit = self.digits[self.digits.partition_point(|digit| digit.first_step <= step) - 1];
-        let first = 1 + (step - digit.first_step) * self.share();
+        let (digit, values) = self.digits.of_step(step);
         for lane in 0..self.lanes {
             if self.sources(lane, place.size).start != place.local {
                 continue;
             }
             let carrier =
                 |node: u32| self.rank(node, self.sources(lane, self.clusters.size(node)).start);
-            for z in first..first.saturating_add(self.share()).min(digit.values) {
+            for z in values.clone() {
                 let hops = u64::from(z) * digit.weight;
                 let (to, from) = (self.after(place.node, hops), self.before(place.node, hops));
                 let sent = self.passed(lane, place.node, digit, z);
@@ -314,7 +297,7 @@ impl Lanes {
             let blocks = u64::from(self.width()) * u64::from(size);
             // Of the distances below the number of nodes, those with the value z of the digit.
             let (nodes, weight) = (u64::from(self.nodes()), digit.weight);
-            let period = weight * u64::from(self.radix);
+            let period = self.digits.period(digit);
             let count = |z: u32| {
                 let last = (nodes % period).saturating_sub(u64::from(z) * weight).min(weight);
                 nodes / period * weight + last
@@ -343,7 +326,7 @@ impl Lanes {
         let ranks = u128::from(self.clusters.ranks());
         let mut inside = passed(ports + 1, self.width()) * ranks;
         let mut between = 0;
-        for &digit in &self.digits {
+        for &digit in &self.digits.all {
             let largest = self.largest(digit);
             let together = largest.chunks(share as usize);
             between +=
@@ -485,13 +468,7 @@ impl Rule for Lanes {
 
     /// Slots are by distance, so that nodes of equal size are equivalent.
     fn classes(&self) -> RankClasses {
-        match self.clusters.by_node() {
-            Some(radix) => {
-                let periods = Coordinates::from_slice(&[1, self.clusters.largest()]);
-                RankClasses::translations(radix, periods)
-            }
-            None => RankClasses::distinct(self.clusters.ranks()),
-        }
+        node_classes(&self.clusters)
     }
 }
 

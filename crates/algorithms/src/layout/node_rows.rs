@@ -60,17 +60,6 @@ impl Nodes {
         sizes
     }
 
-    /// The translations of nodes where all have equal sizes.
-    pub(crate) fn classes(&self) -> RankClasses {
-        match self.clusters.by_node() {
-            Some(radix) => {
-                let periods = Coordinates::from_slice(&[1, self.clusters.largest()]);
-                RankClasses::translations(radix, periods)
-            }
-            None => RankClasses::distinct(self.clusters.ranks()),
-        }
-    }
-
     /// Nodes of the largest size.
     pub(crate) fn largest_nodes(&self) -> u32 {
         let largest = self.falling[0].size;
@@ -94,6 +83,17 @@ impl Nodes {
     /// The rank of a node with a local index.
     pub(crate) fn local(&self, node: u32, index: u32) -> Rank {
         Rank(self.clusters.first_rank(node).0 + index)
+    }
+}
+
+/// The translations of nodes where all have equal sizes.
+pub(crate) fn node_classes(clusters: &Clusters) -> RankClasses {
+    match clusters.by_node() {
+        Some(radix) => {
+            let periods = Coordinates::from_slice(&[1, clusters.largest()]);
+            RankClasses::translations(radix, periods)
+        }
+        None => RankClasses::distinct(clusters.ranks()),
     }
 }
 

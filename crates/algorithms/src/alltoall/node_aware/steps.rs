@@ -3,9 +3,46 @@
 use topocoll_schedule::{
     Axis, Block, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided, Transfer,
 };
-use topocoll_topology::{Rank, Route};
+use topocoll_topology::{Clusters, Rank, Route, Topology};
 
 use super::{Chunk, Lanes, Phase};
+use crate::layout::node_rows::node_classes;
+
+/// A step of an exchange between nodes in which every message is of a block by itself: what a rank of a node
+/// sends to and receives from other nodes, as far as it carries their messages.
+pub(super) fn carry_between(
+    schedule: &Schedule,
+    node: Rank,
+    step: u32,
+    out: &mut Step,
+    sent: impl Fn(u32) -> Option<(Rank, SlotSet)>,
+    received: impl Fn(u32) -> Option<(Rank, SlotSet)>,
+) {
+    schedule.rule().step(node, step, out);
+    out.copies.clear();
+    let carry = |transfer: &mut Transfer, message: Option<(Rank, SlotSet)>| {
+        let carries = message.is_some();
+        if let Some(message) = message {
+            (transfer.peer, transfer.slots) = message;
+        }
+        carries
+    };
+    out.sends.retain_mut(|send| carry(send, sent(send.peer.0)));
+    out.receives.retain_mut(|receive| carry(receive, received(receive.peer.0)));
+}
+
+/// The translations of nodes of equal sizes, if the exchange between them is made of shifts.
+pub(super) fn classes_between(clusters: &Clusters, between: Option<&Schedule>) -> RankClasses {
+    let shifts = |schedule: &Schedule| {
+        let classes = schedule.rule().classes();
+        matches!((classes.radix().sides(), classes.periods()), ([_], [1]))
+    };
+    if between.is_none_or(shifts) {
+        node_classes(clusters)
+    } else {
+        RankClasses::distinct(clusters.ranks())
+    }
+}
 
 impl Lanes {
     fn carriers(&self, position: u32) -> u32 {
@@ -186,24 +223,13 @@ impl Lanes {
         }
     }
 
-    /// A step of the exchange between nodes, in which every message is of a block by itself.
+    /// A step of the exchange between nodes.
     fn between_nodes(&self, rank: Rank, schedule: &Schedule, step: u32, out: &mut Step) {
         let (nodes, phase) = (self.row.nodes(), &self.phases[0]);
         let node = Rank(nodes.clusters().node_of(rank));
-        schedule.rule().step(node, step, out);
-        out.copies.clear();
-        let carry = |transfer: &mut Transfer, message: Option<(Rank, SlotSet)>| {
-            let carries = message.is_some();
-            if let Some(message) = message {
-                (transfer.peer, transfer.slots) = message;
-            }
-            carries
-        };
-        out.sends
-            .retain_mut(|send| carry(send, self.sent(rank, phase, nodes.position(send.peer.0))));
-        out.receives.retain_mut(|receive| {
-            carry(receive, self.received(rank, phase, nodes.position(receive.peer.0)))
-        });
+        let sent = |to: u32| self.sent(rank, phase, nodes.position(to));
+        let received = |from: u32| self.received(rank, phase, nodes.position(from));
+        carry_between(schedule, node, step, out, sent, received);
     }
 
     /// A round of the last intra-node exchange.
@@ -327,14 +353,7 @@ impl Rule for Lanes {
     /// Slots are by distance, so that nodes of equal size are equivalent, as far as they are in the exchange
     /// between them.
     fn classes(&self) -> RankClasses {
-        let shifts = |schedule: &Schedule| {
-            let classes = schedule.rule().classes();
-            matches!((classes.radix().sides(), classes.periods()), ([_], [1]))
-        };
-        match self.between_nodes.as_ref().is_none_or(shifts) {
-            true => self.row.nodes().classes(),
-            false => RankClasses::distinct(self.row.ranks()),
-        }
+        classes_between(self.row.nodes().clusters(), self.between_nodes.as_ref())
     }
 
     /// Of equal nodes, the carriers of the messages between nodes take part.
