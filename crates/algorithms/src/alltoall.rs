@@ -10,6 +10,7 @@ pub(crate) mod demand_matchings;
 pub(crate) mod direct;
 pub(crate) mod direct_offsets;
 pub(crate) mod direct_rings;
+pub(crate) mod direct_spread;
 pub(crate) mod link_matchings;
 pub(crate) mod minimum_startup;
 pub(crate) mod neighbour_rings;

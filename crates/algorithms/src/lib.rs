@@ -59,6 +59,7 @@ const ALGORITHMS: &[&dyn Algorithm] = &[
     &alltoall::product::ProductExchange,
     &alltoall::tabled::Tabled,
     &alltoall::direct_offsets::DirectOffsets,
+    &alltoall::direct_spread::DirectSpread,
     &alltoall::link_matchings::LinkMatchings,
     &alltoall::repair::Repair,
     &alltoall::store_and_forward::StoreAndForward,

@@ -223,6 +223,10 @@ impl Routes for Dragonfly {
         self.chassis == 1
     }
 
+    fn groups(&self) -> Option<[u32; 3]> {
+        Some([self.groups, self.chassis * self.blades, self.nodes])
+    }
+
     fn vertex_name(&self, vertex: u32) -> Option<String> {
         let (group, chassis, blade) = self.place(vertex.checked_sub(self.all_nodes())?);
         Some(match self.global {

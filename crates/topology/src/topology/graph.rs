@@ -63,6 +63,12 @@ pub(crate) trait Routes: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The groups of nodes any two of which have links of their own, the routers of each, and the nodes of each
+    /// router, numbered in this order.
+    fn groups(&self) -> Option<[u32; 3]> {
+        None
+    }
+
     /// The name of a vertex, if the rule gives one.
     fn vertex_name(&self, _vertex: u32) -> Option<String> {
         None
@@ -160,6 +166,12 @@ impl Graph {
     #[must_use]
     pub fn lattice(&self) -> Option<&Lattice> {
         self.lattice.as_ref()
+    }
+
+    /// The groups of a dragonfly, the routers of each, and the nodes of each router: nodes are numbered in this order.
+    #[must_use]
+    pub fn groups(&self) -> Option<[u32; 3]> {
+        self.routes.groups()
     }
 
     /// The numbering of nodes whose translations keep all links and routes, if there is one.

@@ -1,0 +1,186 @@
+//! Direct exchange in which ranks that share links send far apart: to different nodes, or groups of a dragonfly.
+//!
+//! In `direct.rs` the ranks of a node send to the same node or two in a round, so that a round takes as long as its
+//! most loaded link, while others are idle. Here coordinate u of the receiver is x_u + a_u + sum over v > u of
+//! m_uv x_v, around its side N_u, for the coordinates x of the sender and a of the round; the last of them is the place
+//! on the node. So every round is a permutation, and over all rounds every pair of ranks meets once: in the order of
+//! falling u, each a_u is determined by those before it.
+//! - On a network of nodes, m is floor(N_u / N_v), at least 1, for the place v on the node, else 0. Where N_u divides
+//!   N_v, the ranks of a node travel every distance along u equally often in each round, so that a round's links are
+//!   loaded evenly, by the bisection bound's share.
+//! - On a dragonfly, m_uv is the product of the sides between u and v: the ranks of a group send to as many different
+//!   groups, those of a router to different routers' global links. With as many ranks in a group as there are
+//!   other groups a round has one message on each global link, and two on most local links (all-to-all on a
+//!   swapped dragonfly in as many rounds: Draper 2022).
+//!
+//! Claim: ceil(n / k) steps of one block each; every rank is idle in one of the n rounds.
+
+use topocoll_schedule::RankClasses;
+use topocoll_topology::{Clusters, Coordinates, Graph, MixedRadix, Rank, Shape, Topology};
+
+use crate::factor::direct_exchange::{self, DirectExchange, Partners};
+use crate::{Algorithm, Info, NotApplicable, Request, Solution, Values};
+
+pub(crate) struct DirectSpread;
+
+struct Spread {
+    radix: MixedRadix,
+    /// By coordinate u and v, how far x_v moves the receiver along u.
+    apart: Vec<Coordinates>,
+    /// The period of equivalent ranks along each coordinate.
+    periods: Coordinates,
+}
+
+impl Spread {
+    fn new(topology: &dyn Topology) -> Option<Self> {
+        let clusters = match topology.shape() {
+            Shape::Clustered(clusters) => Some(clusters),
+            _ => None,
+        };
+        let size = clusters.map_or(Some(1), Clusters::equal_size)?;
+        let groups = match topology.network() {
+            Shape::Graph(graph) => graph.groups(),
+            _ => None,
+        };
+        let is_grouped = groups.is_some();
+        let mut sides = match (groups, topology.network()) {
+            (Some(groups), _) => groups.to_vec(),
+            (None, Shape::Grid(grid)) => grid.sides().to_vec(),
+            (None, Shape::Graph(graph)) => nodes_of(graph),
+            (None, _) => vec![topology.nodes()],
+        };
+        if size > 1 {
+            sides.push(size);
+        }
+        let last = sides.len() - 1;
+        if last == 0 || topology.nodes() == 1 || (size == 1 && !is_grouped) {
+            return None;
+        }
+        let between = |u: usize, v: usize| match (is_grouped, v) {
+            (true, _) if u < v => sides[u + 1..v].iter().product::<u32>() % sides[u],
+            (false, _) if u < v && v == last => (sides[u] / sides[v]).max(1),
+            _ => 0,
+        };
+        let apart = (0..=last).map(|u| (0..=last).map(|v| between(u, v)).collect()).collect();
+        let is_period = |u: usize| if is_grouped { u == 0 } else { u < last };
+        let periods = (0..=last).map(|u| if is_period(u) { 1 } else { sides[u] }).collect();
+        Some(Self { radix: MixedRadix::new(&sides).ok()?, apart, periods })
+    }
+
+    /// How far the receiver of a rank with these coordinates is along u, in a round.
+    fn offset(&self, round: u32, u: usize, coordinate: impl Fn(usize) -> u32) -> u64 {
+        let by = |v: usize| u64::from(self.apart[u][v]) * u64::from(coordinate(v));
+        let more: u64 = (u + 1..self.radix.dimensions()).map(by).sum();
+        u64::from(self.radix.coordinate(Rank(round), u)) + more
+    }
+}
+
+/// The coordinates of a graph's nodes, or one.
+fn nodes_of(graph: &Graph) -> Vec<u32> {
+    graph.translations().map_or_else(|| vec![graph.ranks()], |radix| radix.sides().to_vec())
+}
+
+impl Partners for Spread {
+    fn to(&self, rank: Rank, round: u32) -> Rank {
+        let mut to = 0;
+        for (u, &side) in self.radix.sides().iter().enumerate() {
+            let own = self.radix.coordinate(rank, u);
+            let offset = self.offset(round, u, |v| self.radix.coordinate(rank, v));
+            to += ((u64::from(own) + offset) % u64::from(side)) as u32 * self.radix.stride(u);
+        }
+        Rank(to)
+    }
+
+    fn from(&self, rank: Rank, round: u32) -> Rank {
+        let mut from = 0;
+        for (u, &side) in self.radix.sides().iter().enumerate().rev() {
+            let own = u64::from(self.radix.coordinate(rank, u));
+            let offset = self.offset(round, u, |v| self.radix.coordinate(Rank(from), v));
+            let side = u64::from(side);
+            from += ((own + side - offset % side) % side) as u32 * self.radix.stride(u);
+        }
+        Rank(from)
+    }
+
+    fn classes(&self) -> RankClasses {
+        RankClasses::translations(self.radix.clone(), self.periods.clone())
+    }
+
+    fn rounds(&self) -> std::ops::Range<u32> {
+        0..self.radix.ranks()
+    }
+}
+
+static INFO: Info = Info::new(
+    "direct-spread",
+    "every block straight to its destination; ranks that share links send far apart in a round",
+    "here; on dragonflies after Draper 2022",
+);
+
+impl Algorithm for DirectSpread {
+    fn info(&self) -> &Info {
+        &INFO
+    }
+
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let needs = "a dragonfly, or several nodes of equal sizes above 1";
+        let partners = Spread::new(request.topology).ok_or_else(|| request.requires(needs))?;
+        let (ranks, ports) = (request.problem.ranks, request.ports_per_rank()?);
+        let claims = direct_exchange::claims(request, &partners.rounds(), ports);
+        let rule = DirectExchange { ranks, ports, partners };
+        Ok(Solution::new(request, values, rule, claims))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use topocoll_topology::Grid;
+
+    use super::*;
+
+    #[test]
+    fn every_round_is_a_permutation_and_every_pair_meets_once() {
+        let fly = |global: u32, groups: u32| Graph::dragonfly(2, 3, global, Some(groups)).unwrap();
+        let torus = || Grid::torus(&[4, 3]).unwrap();
+        let nodes = |size: u32| Clusters::new(&[(5, size)]).unwrap();
+        let on_torus = |size: u32| Clusters::on(Arc::new(torus()), &[(12, size)]).unwrap();
+        let machines: [Box<dyn Topology>; 6] = [
+            Box::new(fly(1, 4)),
+            Box::new(fly(2, 3)),
+            Box::new(nodes(3)),
+            Box::new(nodes(8)),
+            Box::new(on_torus(2)),
+            Box::new(on_torus(6)),
+        ];
+        for machine in machines {
+            let (spread, ranks) = (Spread::new(&*machine).unwrap(), machine.ranks());
+            let mut met = vec![0; (ranks * ranks) as usize];
+            for round in spread.rounds() {
+                for rank in (0..ranks).map(Rank) {
+                    let to = spread.to(rank, round);
+                    assert_eq!(spread.from(to, round), rank, "{}", machine.short_form());
+                    met[(rank.0 * ranks + to.0) as usize] += 1;
+                }
+            }
+            assert!(met.iter().all(|&times| times == 1), "{}", machine.short_form());
+        }
+    }
+
+    /// The nodes of a group send to different groups, and those of a router to groups of different routers.
+    #[test]
+    fn a_global_link_has_one_message() {
+        let (nodes, routers, global) = (2, 4, 2);
+        let fly = Graph::dragonfly(nodes, routers, global, None).unwrap();
+        let spread = Spread::new(&fly).unwrap();
+        let size = nodes * routers;
+        for round in spread.rounds() {
+            let mut groups: Vec<u32> =
+                (0..size).map(|rank| spread.to(Rank(rank), round).0 / size).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            assert_eq!(groups.len(), size as usize, "round {round}");
+        }
+    }
+}
