@@ -7,7 +7,8 @@
 //! falling u, each a_u is determined by those before it.
 //! - On a network of nodes, m is floor(N_u / N_v), at least 1, for the place v on the node, else 0. Where N_u divides
 //!   N_v, the ranks of a node travel every distance along u equally often in each round, so that a round's links are
-//!   loaded evenly, by the bisection bound's share.
+//!   loaded evenly, by the bisection bound's share. At half a ring messages from even coordinates go up and
+//!   the others down.
 //! - On a dragonfly, m_uv is the product of the sides between u and v: the ranks of a group send to as many different
 //!   groups, those of a router to different routers' global links. With as many ranks in a group as there are
 //!   other groups a round has one message on each global link, and two on most local links (all-to-all on a
@@ -16,7 +17,9 @@
 //! Claim: ceil(n / k) steps of one block each; every rank is idle in one of the n rounds.
 
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Clusters, Coordinates, Graph, MixedRadix, Rank, Shape, Topology};
+use topocoll_topology::{
+    Clusters, Coordinates, Graph, Grid, MixedRadix, Rank, Route, Shape, Ties, Topology,
+};
 
 use crate::factor::direct_exchange::{self, DirectExchange, Partners};
 use crate::{Algorithm, Info, NotApplicable, Request, Solution, Values};
@@ -29,6 +32,8 @@ struct Spread {
     apart: Vec<Coordinates>,
     /// The period of equivalent ranks along each coordinate.
     periods: Coordinates,
+    /// A grid with other routes than the machine's, and the ranks on its nodes.
+    routed: Option<(Grid, u32)>,
 }
 
 impl Spread {
@@ -64,7 +69,17 @@ impl Spread {
         let apart = (0..=last).map(|u| (0..=last).map(|v| between(u, v)).collect()).collect();
         let is_period = |u: usize| if is_grouped { u == 0 } else { u < last };
         let periods = (0..=last).map(|u| if is_period(u) { 1 } else { sides[u] }).collect();
-        Some(Self { radix: MixedRadix::new(&sides).ok()?, apart, periods })
+        let has_halves = |grid: &Grid| {
+            let halves = grid.sides().iter().zip(grid.wrap());
+            grid.ties() == Ties::Up && halves.clone().any(|(side, wraps)| *wraps && side % 2 == 0)
+        };
+        let routed = match topology.network() {
+            Shape::Grid(grid) if has_halves(grid) => {
+                Some((grid.clone().with_ties(Ties::Balanced), size))
+            }
+            _ => None,
+        };
+        Some(Self { radix: MixedRadix::new(&sides).ok()?, apart, periods, routed })
     }
 
     /// How far the receiver of a rank with these coordinates is along u, in a round.
@@ -102,8 +117,23 @@ impl Partners for Spread {
         Rank(from)
     }
 
+    fn route(&self, from: Rank, to: Rank) -> Route {
+        let mut route = Route::default();
+        if let Some((grid, size)) = &self.routed {
+            let [from, to] = [from, to].map(|rank| Rank(rank.0 / size));
+            if from != to {
+                grid.route(from, to, &mut route);
+            }
+        }
+        route
+    }
+
     fn classes(&self) -> RankClasses {
-        RankClasses::translations(self.radix.clone(), self.periods.clone())
+        let classes = RankClasses::translations(self.radix.clone(), self.periods.clone());
+        match &self.routed {
+            Some((grid, _)) => classes.keeping_ties(grid),
+            None => classes,
+        }
     }
 
     fn rounds(&self) -> std::ops::Range<u32> {
@@ -135,8 +165,6 @@ impl Algorithm for DirectSpread {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-
-    use topocoll_topology::Grid;
 
     use super::*;
 

@@ -17,6 +17,11 @@ pub(crate) trait Partners: Send + Sync {
     /// The rank from which `rank` receives in `round`.
     fn from(&self, rank: Rank, round: u32) -> Rank;
 
+    /// The route of a message between two ranks; by default the machine's own.
+    fn route(&self, _from: Rank, _to: Rank) -> Route {
+        Route::default()
+    }
+
     /// Equivalent ranks.
     fn classes(&self) -> RankClasses;
 
@@ -44,7 +49,7 @@ impl<P: Partners> Rule for DirectExchange<P> {
             let slot = || SlotSet::of(Strided::contiguous(Slot::from(round), 1));
             let (to, from) = (self.partners.to(rank, round), self.partners.from(rank, round));
             if to != rank {
-                out.send(to, slot(), Route::default());
+                out.send(to, slot(), self.partners.route(rank, to));
             }
             if from != rank {
                 out.receive(from, slot());
