@@ -93,9 +93,40 @@ pub(crate) struct Scratch {
     shifts: Vec<Shift>,
     boxes: Boxes,
     /// Bytes that each node sends to other nodes, and receives from them.
-    by_node: Vec<[Amounts; 2]>,
+    by_node: Ends,
     /// Bytes and attoseconds that each rank receives, where they are known where they are sent.
-    received: Vec<[Amounts; 2]>,
+    received: Ends,
+}
+
+/// Two amounts by rank or node, and those of a step that are not zero.
+#[derive(Default)]
+struct Ends {
+    all: Vec<[Amounts; 2]>,
+    used: Vec<u32>,
+}
+
+impl Ends {
+    fn new(count: usize) -> Self {
+        Self { all: vec![<[Amounts; 2]>::default(); count], used: Vec::new() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    fn at(&mut self, end: usize) -> &mut [Amounts; 2] {
+        let amounts = &mut self.all[end];
+        if amounts.iter().all(|of| of.messages == 0) {
+            self.used.push(end as u32);
+        }
+        amounts
+    }
+
+    /// Takes those of a step.
+    fn take(&mut self) -> impl Iterator<Item = (usize, [Amounts; 2])> {
+        let Self { all, used } = self;
+        used.drain(..).map(|end| (end as usize, std::mem::take(&mut all[end as usize])))
+    }
 }
 
 impl<'a> Counter<'a> {
@@ -185,7 +216,7 @@ impl<'a> Counter<'a> {
     /// Bytes of the counters of one thread.
     pub(crate) fn memory(&self) -> u128 {
         self.visitor.memory_of_loads()
-            + ((self.nodes_counted + self.receivers) * size_of::<[Amounts; 2]>()) as u128
+            + ((self.nodes_counted + self.receivers) * size_of::<(u32, [Amounts; 2])>()) as u128
     }
 
     /// Bytes of the counts of equivalent steps that are kept, in a table that doubles.
@@ -218,8 +249,8 @@ impl<'a> Counter<'a> {
             busiest: Vec::new(),
             shifts: Vec::new(),
             boxes: Boxes::default(),
-            by_node: vec![<[Amounts; 2]>::default(); self.nodes_counted],
-            received: vec![<[Amounts; 2]>::default(); self.receivers],
+            by_node: Ends::new(self.nodes_counted),
+            received: Ends::new(self.receivers),
         }
     }
 
@@ -269,6 +300,8 @@ impl<'a> Counter<'a> {
     fn ranks_counted(&self) -> Option<Vec<u128>> {
         /// The most steps that are compared.
         const COMPARED: u32 = 1 << 25;
+        /// The most ranks that are listed; further steps are taken to have as many as those before.
+        const LISTED: u128 = 1 << 24;
         let rule = self.visitor.source.schedule()?.rule();
         if self.steps() > COMPARED || self.steps() == 0 {
             return None;
@@ -279,9 +312,14 @@ impl<'a> Counter<'a> {
             let class = rule.class_of_step(step);
             latest.replace(class) != Some(class) && seen.insert(class)
         });
+        let (mut listed, mut steps) = (0u128, 0);
         let ranks = |step| {
+            if listed > LISTED {
+                return listed / steps;
+            }
             let mut ranks = 0;
             rule.active(step, &self.visitor.classes, &mut |_| ranks += 1);
+            (listed, steps) = (listed + ranks, steps + 1);
             ranks
         };
         Some(new.map(ranks).collect())
@@ -376,7 +414,7 @@ impl<'a> Counter<'a> {
             None => self.visitor.each_active(step, &mut visit),
             Some(ranks) => ranks.iter().copied().for_each(visit),
         }
-        for load in scratch.received.iter_mut().map(std::mem::take) {
+        for (_, load) in scratch.received.take() {
             out.exceed(rates, self.ports.rank, load, 1);
             out.charges.rank(rates, load[0].sum, self.is_node);
         }
@@ -388,8 +426,9 @@ impl<'a> Counter<'a> {
             let equivalent = if self.visitor.orbits.is_some() { 1 } else { self.nodes_of_class(0) };
             out.load_busiest(rates, &scratch.busiest, equivalent);
         }
-        let by_node = scratch.by_node.iter_mut().map(std::mem::take).enumerate();
-        for (class, load) in by_node.flat_map(|(class, loads)| loads.map(|load| (class, load))) {
+        for (class, load) in
+            scratch.by_node.take().flat_map(|(class, loads)| loads.map(|load| (class, load)))
+        {
             let time = |bytes| rates.attoseconds(false, bytes);
             let times = Amounts { sum: time(load.sum), least: time(load.least), ..load };
             out.inter_node = out.inter_node.max(load.messages);
@@ -454,12 +493,11 @@ impl<'a> Counter<'a> {
         for i in 0..does.sent.len() {
             let message @ Sent { peer, bytes, packed } = does.sent[i];
             sent += bytes;
-            if let Some(received) = received.get_mut(peer.index()) {
-                received[0].add(1, bytes);
-                received[1].add(1, self.alone(rank, peer, bytes));
-            }
             self.count_by_node([rank, peer], 0, message, by_node);
             if !known {
+                let received = received.at(peer.index());
+                received[0].add(1, bytes);
+                received[1].add(1, self.alone(rank, peer, bytes));
                 self.count_by_node([peer, rank], 1, message, by_node);
             }
             out.largest_message = out.largest_message.max(bytes);
@@ -538,13 +576,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Adds a message to what the node of its first end sends, or receives.
-    fn count_by_node(
-        &self,
-        ends: [Rank; 2],
-        direction: usize,
-        message: Sent,
-        by_node: &mut [[Amounts; 2]],
-    ) {
+    fn count_by_node(&self, ends: [Rank; 2], direction: usize, message: Sent, by_node: &mut Ends) {
         if by_node.is_empty() {
             return;
         }
@@ -555,6 +587,8 @@ impl<'a> Counter<'a> {
             None if own == other => 0,
             None => of_class,
         };
-        by_node[class][direction].add(times, message.bytes);
+        if times > 0 {
+            by_node.at(class)[direction].add(times, message.bytes);
+        }
     }
 }
