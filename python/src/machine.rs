@@ -43,9 +43,7 @@ impl Machine {
         let own = match kind {
             "file" => files::read(name, text).map_err(|e| format!("{name}: {e}")),
             "path" => {
-                let folder = path.parent().unwrap_or(Path::new(""));
-                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-                let own = files::read_in(folder, &stem, text, &Reading::default());
+                let own = files::read_in(path, text, &Reading::default());
                 own.map_err(|e| format!("{name}: {e}"))
             }
             "graph" => {

@@ -9,7 +9,7 @@ use clap::{
     Args as ClapArgs, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
 };
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
-use topocoll::spec::{Attributes, Taper};
+use topocoll::spec::{Attributes, Reading, Taper};
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
 use topocoll::{Collective, Injection, Ports, Setting};
 
@@ -128,18 +128,8 @@ pub(crate) struct Options {
     /// all; a node's are its inter-node messages [default: the machine's]
     #[arg(long, value_name = "RANK[,NODE]", value_parser = ports, allow_hyphen_values = true)]
     pub(crate) ports: Option<Ports>,
-    /// Names of attributes in a graph of node-link JSON, such as bandwidth=capacity,switch=type:switch;
-    /// of class, bandwidth, latency, count, switch, and ignore to skip one
-    #[arg(long, value_name = "OURS=THEIRS,..")]
-    pub(crate) attributes: Option<Attributes>,
-    /// Taper of the links between switches in Slurm's topology.conf that have no LinkSpeed, such as 2
-    /// [default: 1, not blocking]
-    #[arg(long, value_name = "T", allow_hyphen_values = true)]
-    pub(crate) taper: Option<Taper>,
-    /// Bandwidth of an NVLink, which `nvidia-smi topo -m` and NCCL's XML do not say, such as 50GB/s
-    /// [default: 25GB/s]
-    #[arg(long, value_name = "B", value_parser = nvlink, allow_hyphen_values = true)]
-    pub(crate) nvlink: Option<f64>,
+    #[command(flatten)]
+    pub(crate) open: Open,
     /// Timing values of another machine
     #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(completion::timings))]
     pub(crate) timing: Option<String>,
@@ -167,6 +157,30 @@ pub(crate) struct Options {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What the text of a machine may leave open.
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Open {
+    /// Names of attributes in a graph of node-link JSON, such as bandwidth=capacity,switch=type:switch;
+    /// of class, bandwidth, latency, count, switch, and ignore to skip one
+    #[arg(long, value_name = "OURS=THEIRS,..")]
+    pub(crate) attributes: Option<Attributes>,
+    /// Taper of the links between switches in Slurm's topology.conf that have no LinkSpeed, such as 2
+    /// [default: 1, not blocking]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub(crate) taper: Option<Taper>,
+    /// Bandwidth of an NVLink, which `nvidia-smi topo -m` and NCCL's XML do not say, such as 50GB/s
+    /// [default: 25GB/s]
+    #[arg(long, value_name = "B", value_parser = nvlink, allow_hyphen_values = true)]
+    pub(crate) nvlink: Option<f64>,
+}
+
+impl Open {
+    pub(crate) fn reading(&self) -> Reading {
+        let Self { attributes, taper, nvlink } = self.clone();
+        Reading { attributes, taper, nvlink }
+    }
 }
 
 /// The schedule to read.

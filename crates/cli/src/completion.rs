@@ -28,11 +28,6 @@ pub(crate) fn timings(current: &OsStr) -> Vec<CompletionCandidate> {
     found
 }
 
-/// Names of shipped machines.
-pub(crate) fn shipped_machines(current: &OsStr) -> Vec<CompletionCandidate> {
-    beginning(current, shipped().map(|(name, _)| CompletionCandidate::new(name)))
-}
-
 /// The algorithms of the catalogue.
 pub(crate) fn algorithms(current: &OsStr) -> Vec<CompletionCandidate> {
     let catalogue = Catalogue::standard();

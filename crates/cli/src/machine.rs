@@ -16,7 +16,7 @@ use topocoll::{
 };
 use topocoll_report::names::resolved;
 
-use crate::args::{Options, Subject};
+use crate::args::{Open, Options, Subject};
 use crate::bar::{PROGRESS, starting};
 use crate::error::say;
 use crate::host::{check_fits, memory};
@@ -32,15 +32,7 @@ const DEFAULT_BLOCK: u64 = 1024;
 /// The machine, with the ports and timing of the options.
 pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> {
     starting("building the machine", 0);
-    let reading = Reading {
-        attributes: options.attributes.clone(),
-        taper: options.taper,
-        nvlink: options.nvlink,
-    };
-    let mut machine = match name {
-        "-" => given_as_input(&reading)?,
-        name => topocoll::machine_with(name, &reading)?,
-    };
+    let mut machine = named_machine(name, &options.open)?;
     if let Some(ports) = options.ports {
         machine.set_ports(ports);
         say_reduced(&machine, ports);
@@ -98,6 +90,14 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
     Ok(machine.with_values_of_links())
 }
 
+/// The machine of a name or a file, as it is read.
+pub(crate) fn named_machine(name: &str, open: &Open) -> anyhow::Result<Machine> {
+    match name {
+        "-" => given_as_input(&open.reading()),
+        name => Ok(topocoll::machine_with(name, &open.reading())?),
+    }
+}
+
 /// The machine whose file is standard input.
 fn given_as_input(reading: &Reading) -> anyhow::Result<Machine> {
     let (path, mut bytes) = ("stdin".to_owned(), Vec::new());
@@ -108,7 +108,7 @@ fn given_as_input(reading: &Reading) -> anyhow::Result<Machine> {
         "standard input is longer than {MOST_INPUT} bytes, the limit of files"
     );
     let text = String::from_utf8(bytes).context("standard input is not text")?;
-    let machine = files::read_in(Path::new(""), &path, &text, reading);
+    let machine = files::read_in(Path::new(&path), &text, reading);
     Ok(machine.map_err(|error| Error::File { path, text, error })?)
 }
 
@@ -313,7 +313,7 @@ fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> an
         options.ports.is_none() || granted.within(ports),
         "the schedule and its bounds are for --ports {ports}, not --ports {granted}"
     );
-    let stated = options.ports.is_some() || !machine.sources.is_empty();
+    let stated = options.ports.is_some() || machine.source("ports").is_some();
     anyhow::ensure!(
         !stated || ports.within(granted),
         "the schedule uses {ports} ports, and {} has {granted}",

@@ -93,10 +93,7 @@ fn load_with(path: &Path, reading: &Reading) -> Result<Machine, Error> {
     let shown = path.display().to_string();
     let text = files::text_of(path, MAX_FILE_BYTES, "machine files")
         .map_err(|reason| Error::Unreadable { path: shown.clone(), reason })?;
-    let name =
-        path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
-    let folder = path.parent().unwrap_or(Path::new(""));
-    in_file(files::read_in(folder, &name, &text, reading), &shown, &text)
+    in_file(files::read_in(path, &text, reading), &shown, &text)
 }
 
 fn in_file(machine: Result<Machine, SpecError>, path: &str, text: &str) -> Result<Machine, Error> {

@@ -14,6 +14,7 @@ mod slurm;
 mod slurm_yaml;
 mod xml;
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use crate::graph_file;
 use crate::machine_file::{self, parse_file_in};
 use crate::reading::Reading;
 use crate::text::printable;
-use crate::{Clusters, Machine, TopologyError};
+use crate::{Clusters, ListedGraph, Machine, Shape, Timing, TopologyError};
 
 pub use crate::regular::{create, open, text_of};
 
@@ -142,34 +143,84 @@ const MAX_NODES: usize = 1 << 20;
 /// # Errors
 /// What is wrong, and the bytes of `text` that are.
 pub fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
-    read_in(Path::new(""), name, text, &Reading::default())
+    read_as(Path::new(""), name, name, text, &Reading::default())
 }
 
-/// Reads a machine as [`read`]. Files that it names are relative to `folder`, and the text or they may
-/// leave something open. The kind of the text is told by its content alone; it may begin with a
-/// byte order mark.
+/// Reads a machine from the text of a file, whose stem becomes the name of the machine. Files that it
+/// names are relative to its folder, and the text or they may leave something open. The kind of the text
+/// is told by its content alone; it may begin with a byte order mark.
 ///
 /// # Errors
 /// What is wrong, and the bytes of `text` that are.
-pub fn read_in(
+pub fn read_in(file: &Path, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
+    let part = |part: Option<&OsStr>| {
+        part.map_or_else(|| file.display().to_string(), |part| part.to_string_lossy().into_owned())
+    };
+    let folder = file.parent().unwrap_or(Path::new(""));
+    read_as(folder, &part(file.file_stem()), &part(file.file_name()), text, reading)
+}
+
+fn read_as(
     folder: &Path,
     name: &str,
+    file: &str,
     text: &str,
     reading: &Reading,
 ) -> Result<Machine, SpecError> {
     let rest = text.trim_start_matches('\u{feff}');
     let begins = Beginning::of(rest);
-    let machine = match FILES.iter().find(|kind| (kind.knows)(&begins)) {
-        Some(kind) => reading.refuse_but(kind.open).and_then(|()| {
-            (kind.read)(&Source { folder, name: &printable(name), text: rest, reading })
-        }),
-        None => Err(unknown(&begins)),
+    let read = |kind: &Kind| {
+        reading.refuse_but(kind.open)?;
+        let source = Source { folder, name: &printable(name), text: rest, reading };
+        let mut machine = (kind.read)(&source)?;
+        if machine.source("title").is_none() {
+            cite(&mut machine, kind.name, &printable(file), rest);
+        }
+        Ok(machine)
     };
-    machine.map_err(|mut error| {
+    let kind = FILES.iter().find(|kind| (kind.knows)(&begins));
+    kind.map_or_else(|| Err(unknown(&begins)), read).map_err(|mut error| {
         let mark = text.len() - rest.len();
         error.span = error.span.map(|span| span.start + mark..span.end + mark);
         error
     })
+}
+
+/// Adds the sources of values: what the reader says, after the name of the file where that is a line, and
+/// otherwise the lines of the file for all that differs from what is assumed of short forms.
+fn cite(machine: &mut Machine, kind: &str, file: &str, text: &str) {
+    let said = std::mem::take(&mut machine.sources);
+    let ends = lines(text).fold(None, |ends: Option<(usize, usize)>, (line, at)| {
+        Some((ends.map_or(at, |(first, _)| first), at + line.len()))
+    });
+    let (first, last) = ends.unwrap_or_default();
+    let of_file = match (line_at(text, first), line_at(text, last)) {
+        (first, last) if first == last => format!("{file} line {first}"),
+        (first, last) => format!("{file} lines {first} to {last}"),
+    };
+    let (timing, generic) = (&machine.timing, Timing::generic());
+    let values = [
+        ("shape", true),
+        ("network", matches!(machine.topology.network(), Shape::Graph(_))),
+        ("startup", timing.startup != generic.startup),
+        ("per_byte", timing.per_byte != generic.per_byte),
+        ("per_hop", timing.per_hop != generic.per_hop),
+        ("injection", timing.injection != generic.injection),
+    ];
+    machine.sources.push(("title".to_owned(), format!("{file}: {kind}")));
+    for (key, _) in values.into_iter().filter(|(_, is_read)| *is_read) {
+        let source = match said.iter().find(|(known, _)| known == key) {
+            Some((_, line)) if line.starts_with("line ") => format!("{file} {line}"),
+            Some((_, source)) => source.clone(),
+            None => of_file.clone(),
+        };
+        machine.sources.push((key.to_owned(), source));
+    }
+}
+
+/// The number of the line at an offset.
+fn line_at(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
 }
 
 impl<'a> Beginning<'a> {
@@ -206,6 +257,14 @@ fn cluster(name: &str, sizes: &[u32]) -> Result<Machine, TopologyError> {
     let groups: Vec<_> = sizes.iter().map(|&size| (1, size)).collect();
     let machine = Machine::of(Arc::new(Clusters::new(&groups)?));
     Ok(Machine { name: name.to_owned(), ..machine })
+}
+
+/// The machine of a network. Links of a vertex are in the order of where they lead, as those of a machine file.
+fn network(name: &str, mut listed: ListedGraph) -> Result<Machine, TopologyError> {
+    listed.form = "network".to_owned();
+    listed.links.sort_by_key(|(from, to, kind)| (*from, *to, kind.key()));
+    let graph = listed.with_shortest_routes()?;
+    Ok(Machine { name: name.to_owned(), ..Machine::of(Arc::new(graph)) })
 }
 
 /// The machine, of which something more is assumed.

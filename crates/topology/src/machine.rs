@@ -22,7 +22,7 @@ pub struct Machine {
     pub timing: Timing,
     /// How ranks hand messages to the network; the steps model leaves it out.
     pub endpoint: Endpoint,
-    /// The source of each value, in the order of the file; empty for short forms.
+    /// The source of each value that is not assumed, in the order of the file; empty for short forms.
     pub sources: Vec<(String, String)>,
     /// What its file leaves open and was assumed, as a sentence for reports.
     pub assumed: Option<String>,
@@ -86,6 +86,12 @@ impl Machine {
             Capacity::Relative { .. } => None,
         };
         [span(kinds().map(per_byte).collect()), span(kinds().map(|kind| kind.latency).collect())]
+    }
+
+    /// The source of a value, such as `ports` or `per_byte`, if there is one.
+    #[must_use]
+    pub fn source(&self, value: &str) -> Option<&str> {
+        self.sources.iter().find(|(known, _)| known == value).map(|(_, source)| &**source)
     }
 
     /// Number of ranks.

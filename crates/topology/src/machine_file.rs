@@ -1,5 +1,8 @@
 //! Machine files: TOML, every value with its source.
 
+mod network;
+mod write;
+
 use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::Path;
@@ -10,13 +13,16 @@ use serde::de::IgnoredAny;
 use toml::{Spanned, Value};
 
 use crate::error::SpecError;
-use crate::graph_file::{Listing, placed};
+use crate::graph_file::placed;
 use crate::reading::Reading;
 use crate::spec::{Faults, NodesOn, ranks_of_nodes};
 use crate::text::printable;
 use crate::units::{
     UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds, port_count,
 };
+use network::Network;
+pub use write::write_file;
+
 use crate::{
     Barrier, Endpoint, Graph, Injection, Machine, PerClass, Ports, Shape, Ties, Timing, Topology,
 };
@@ -38,29 +44,6 @@ struct File {
     timing: TimingTable,
     #[serde(default)]
     endpoint: BTreeMap<String, Entry<Value>>,
-}
-
-/// The links of a machine whose shape is `network`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Network {
-    source: Spanned<String>,
-    #[serde(default)]
-    directed: bool,
-    #[serde(default)]
-    switches: Vec<Spanned<String>>,
-    links: Vec<Spanned<NetworkLink>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NetworkLink {
-    from: String,
-    to: String,
-    class: Option<String>,
-    bandwidth: Option<String>,
-    latency: Option<String>,
-    count: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -277,8 +260,8 @@ fn topology(folder: &Path, file: &File, reading: &Reading) -> Result<Arc<dyn Top
                 format!("{form} has routes of its own: no table is read"),
             ));
         };
-        let path = folder.join(routes.value.get_ref());
-        let with_routes = route_table(graph, &path).map_err(|m| at(&routes.value, m))?;
+        let table = routes.value.get_ref();
+        let with_routes = route_table(graph, folder, table).map_err(|m| at(&routes.value, m))?;
         network = Arc::new(with_routes);
     }
     if let Some(ties) = &file.ties {
@@ -315,7 +298,7 @@ fn nodes_on(folder: &Path, file: &File, reading: &Reading) -> Result<NodesOn, Sp
             reading.refuse_but("")?;
             let sizes = sizes.map(ranks_of_nodes).transpose();
             let sizes = sizes.map_err(|rule| refused(format!("`{shape}`: {rule}")))?;
-            Ok(NodesOn { network: Arc::new(network(listed)?), sizes })
+            Ok(NodesOn { network: Arc::new(listed.graph()?), sizes })
         }
         (None, "network") => Err(refused("shape `network` needs the table [network]".to_owned())),
         (Some(_), _) => Err(refused(format!("[network] needs the shape `network`, not `{shape}`"))),
@@ -328,30 +311,14 @@ fn nodes_on(folder: &Path, file: &File, reading: &Reading) -> Result<NodesOn, Sp
     }
 }
 
-/// The graph of the links of a machine file.
-fn network(listed: &Network) -> Result<Graph, SpecError> {
-    let Network { source, directed, switches, links } = listed;
-    let mut listing = Listing::new(!directed);
-    for (place, name) in (1..).zip(switches) {
-        let declared = listing.declare(name.get_ref(), name.get_ref(), true, place);
-        declared.map_err(|message| at(name, message))?;
+/// The graph with the routes of a table: a text of several lines, or a file.
+fn route_table(graph: &Graph, folder: &Path, table: &str) -> Result<Graph, String> {
+    if table.contains('\n') {
+        let routed = graph.with_route_table(&mut table.as_bytes());
+        return routed.map_err(|wrong| placed("routes", wrong));
     }
-    for link in links {
-        let wrong = |message| at(link, message);
-        let NetworkLink { from, to, class, bandwidth, latency, count } = link.get_ref();
-        let count = count.map(|count| count.to_string());
-        let values = [class, bandwidth, latency, &count].map(Option::as_deref);
-        let [from, to] = [from, to].map(|name| listing.find_or_declare(name, 0).map_err(wrong));
-        listing.link(from?, to?, values).map_err(wrong)?;
-    }
-    listing.graph("network".to_owned()).map_err(|(place, message)| {
-        at(place.checked_sub(1).map_or(source, |place| &switches[place]), message)
-    })
-}
-
-/// The graph with the routes of a file.
-fn route_table(graph: &Graph, path: &Path) -> Result<Graph, String> {
-    let file = crate::regular::open(path).map_err(|e| (0, e.to_string()));
+    let path = folder.join(table);
+    let file = crate::regular::open(&path).map_err(|e| (0, e.to_string()));
     let routed = file.and_then(|file| graph.with_route_table(&mut BufReader::new(file)));
     routed.map_err(|wrong| placed(&path.display().to_string(), wrong))
 }

@@ -11,7 +11,7 @@ use crate::{Clusters, TOPOLOGIES, Topology};
 
 pub use crate::error::SpecError;
 pub use crate::graph_file::{Attributes, parse_graph};
-pub use crate::machine_file::{parse_file, parse_file_in};
+pub use crate::machine_file::{parse_file, parse_file_in, write_file};
 pub use crate::reading::{Reading, Taper};
 pub(crate) use faults::Faults;
 pub use faults::with_faults;

@@ -159,11 +159,27 @@ pub fn parse_seconds_per_byte(text: &str) -> Result<f64, UnitError> {
             .into()),
         };
     };
+    bandwidth(text, number, unit, scale).map(|bandwidth| 1.0 / bandwidth)
+}
+
+/// Reads the same as bytes a second; infinite where a byte takes no time.
+///
+/// # Errors
+/// A text that is not one.
+pub(crate) fn parse_bytes_per_second(text: &str) -> Result<f64, UnitError> {
+    let (number, unit) = split(text);
+    match bytes_per_second(unit) {
+        Some(scale) => bandwidth(text, number, unit, scale),
+        None => parse_seconds_per_byte(text).map(|seconds| 1.0 / seconds),
+    }
+}
+
+fn bandwidth(text: &str, number: Option<f64>, unit: &str, scale: f64) -> Result<f64, UnitError> {
     let bandwidth = number
         .ok_or_else(|| format!("`{text}` is not a bandwidth: `{unit}` needs a number"))?
         * scale;
     if bandwidth > 0.0 && bandwidth.is_finite() && 1.0 / bandwidth <= MAX_SECONDS {
-        Ok(1.0 / bandwidth)
+        Ok(bandwidth)
     } else {
         Err(format!("`{text}` is out of range: a bandwidth is above 0 and finite").into())
     }

@@ -9,7 +9,7 @@ use clap::{Arg, Args as ClapArgs};
 use clap_complete::engine::ArgValueCompleter;
 use topocoll::Setting;
 
-use super::{Common, Method, Options, Ranks, Routing, Subject, Sync, Ties};
+use super::{Common, Method, Open, Options, Ranks, Routing, Subject, Sync, Ties};
 use crate::values::{
     Model, RankList, Settings, SweptSizes, block_sizes, budget, count, points, rank_list, setting,
     settings,
@@ -73,9 +73,12 @@ pub(crate) struct Algorithms {
 #[derive(ClapArgs, Debug)]
 #[command(after_help = examples::MACHINES)]
 pub(crate) struct Machines {
-    /// A shipped machine: print its file, to start one of your own
-    #[arg(add = ArgValueCompleter::new(completion::shipped_machines))]
+    /// A machine: print its machine file, with the source of every value, to correct it or to start one of
+    /// your own
+    #[arg(add = ArgValueCompleter::new(completion::machines))]
     pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) open: Open,
     /// Print one JSON object
     #[arg(long, conflicts_with = "name")]
     pub(crate) json: bool,

@@ -94,7 +94,7 @@ pub(super) fn assumed(machine: &Machine) -> String {
 pub(super) fn assumed_by(machine: &Machine, ports: Ports, options: &Options) -> String {
     let mut text = assumed(machine);
     let links = machine.topology.most_links_out();
-    let is_default = options.ports.is_none() && machine.sources.is_empty();
+    let is_default = options.ports.is_none() && machine.source("ports").is_none();
     match machine.topology.shape() {
         Shape::Clustered(nodes) if nodes.nodes() > 1 => {
             let (ranks, Ports { rank, node }) = (nodes.largest(), ports);

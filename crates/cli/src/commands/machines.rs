@@ -1,12 +1,10 @@
-use std::io::Write as _;
-
-use anyhow::Context;
 use serde::Serialize;
-use topocoll::{Machine, machine, shipped};
+use topocoll::spec::{Reading, write_file};
+use topocoll::{Error, Machine, machine, shipped};
 use topocoll_report::words::ports_of;
 
-use crate::error::NO_OUTPUT;
-use crate::render::{Answer, VERSION, print};
+use crate::machine::named_machine;
+use crate::render::{Answer, VERSION, print, print_text};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -36,8 +34,12 @@ struct Source {
 
 pub(super) fn run(args: &args::Machines) -> anyhow::Result<Outcome> {
     if let Some(name) = &args.name {
-        return file(name);
+        return file(name, &args.open);
     }
+    anyhow::ensure!(
+        args.open.reading() == Reading::default(),
+        "the list of machines takes no options of a file: name the file"
+    );
     let machines = shipped().map(|(name, _)| Ok(entry(machine(name)?)));
     let machines = machines.collect::<Result<_, topocoll::Error>>()?;
     let report = Report { version: VERSION, machines };
@@ -45,14 +47,14 @@ pub(super) fn run(args: &args::Machines) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// Prints the file of a shipped machine.
-fn file(name: &str) -> anyhow::Result<Outcome> {
-    let Some((_, text)) = shipped().find(|(known, _)| *known == name) else {
-        machine(name)?;
-        anyhow::bail!("`{name}` is not a shipped machine: `topocoll machines` lists them");
+/// Prints the machine file of a machine; that of a shipped machine as it is.
+fn file(name: &str, open: &args::Open) -> anyhow::Result<Outcome> {
+    let shipped = shipped().find(|(known, _)| *known == name).map(|(_, text)| text.to_owned());
+    let text = match shipped {
+        Some(text) => text,
+        None => write_file(&named_machine(name, open)?).map_err(Error::ShortForm)?,
     };
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context(NO_OUTPUT)?;
+    print_text(&text)?;
     Ok(Outcome::Fine)
 }
 
@@ -85,7 +87,9 @@ fn text(machines: &[Entry]) -> Answer {
         out += &format!("    {title}; bandwidth: {bandwidth}\n");
     }
     Answer::new(format!("{} machines are shipped.", machines.len()))
-        .about("`topocoll machines NAME` prints a machine file, with the source of every value.")
+        .about(
+            "`topocoll machines NAME|FILE` prints a machine file, with the source of every value.",
+        )
         .notes(out)
 }
 

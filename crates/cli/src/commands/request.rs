@@ -211,7 +211,7 @@ fn on_ranks(
 /// All messages at once are limited by links alone; only the routers of the flit model have ports.
 fn set_ports_of_all(machine: &mut Machine, args: &args::Simulate) {
     match args.model {
-        Model::Flit if args.common.options.ports.is_none() && machine.sources.is_empty() => {
+        Model::Flit if args.common.options.ports.is_none() && machine.source("ports").is_none() => {
             machine.set_ports(u32::try_from(machine.topology.most_links_out()).unwrap_or(u32::MAX));
         }
         Model::Flit => {}

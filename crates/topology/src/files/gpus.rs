@@ -1,8 +1,6 @@
 //! The GPUs of a node as a machine: NVLinks between them, an NVSwitch, or PCIe.
 
-use std::sync::Arc;
-
-use super::{assuming, cluster, shown};
+use super::{assuming, cluster, network, shown};
 use crate::error::SpecError;
 use crate::reading::Reading;
 use crate::{Capacity, Injection, LinkKind, ListedGraph, Machine, PerClass};
@@ -74,11 +72,14 @@ impl Gpus {
     /// The machine whose ranks are the GPUs.
     pub(super) fn machine(&self, name: &str, reading: &Reading) -> Result<Machine, SpecError> {
         let bandwidth = reading.nvlink.unwrap_or(NVLINK);
-        let assume = |machine: Machine, what: &str| {
-            let each = match reading.nvlink {
-                Some(_) => String::new(),
-                None => format!("{} GB/s an NVLink (--nvlink); ", NVLINK / 1e9),
+        let assume = |mut machine: Machine, what: &str| {
+            let each = format!("{} GB/s an NVLink", NVLINK / 1e9);
+            let (source, each) = match reading.nvlink {
+                Some(_) => ("given: --nvlink".to_owned(), String::new()),
+                None => (format!("assumed: {each}"), format!("{each} (--nvlink); ")),
             };
+            let sources = ["per_byte", "injection"].map(|key| (key.to_owned(), source.clone()));
+            machine.sources.extend(sources);
             assuming(machine, &format!("{each}{what}"))
         };
         if let Some(links) = self.switched()? {
@@ -102,7 +103,6 @@ impl Gpus {
             }
         }
         let mut listed = ListedGraph {
-            form: "network".to_owned(),
             nodes: self.names.len() as u32,
             names: self.names.clone(),
             classes: vec!["NVLink".to_owned()],
@@ -121,8 +121,7 @@ impl Gpus {
         if !has_nvlinks {
             reading.refuse_but("")?;
         }
-        let graph = listed.with_shortest_routes()?;
-        let mut machine = Machine { name: name.to_owned(), ..Machine::of(Arc::new(graph)) };
+        let mut machine = network(name, listed)?;
         machine
             .set_ports(u32::try_from(machine.topology.most_links_out()).unwrap_or(u32::MAX).max(1));
         let said = format!("{said}; a GPU has as many ports as links");

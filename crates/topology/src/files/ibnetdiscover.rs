@@ -6,7 +6,6 @@
 //! are left out.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use super::{Beginning, MAX_NODES, assuming, shown, wrong};
 use crate::error::SpecError;
@@ -166,16 +165,15 @@ fn graph(
         listed.extend([(from_place, to_place, kind), (to_place, from_place, kind)]);
     }
     let switches = order.iter().filter(|number| is_switch(number)).count();
-    let graph = ListedGraph {
-        form: "network".to_owned(),
+    let listed = ListedGraph {
         nodes: (order.len() - switches) as u32,
         switches: switches as u32,
         names: order.iter().map(|number| network.names[*number].name.to_owned()).collect(),
         classes: vec!["node".to_owned(), "inter-switch".to_owned()],
         links: listed,
+        ..ListedGraph::default()
     };
-    let graph = graph.with_shortest_routes()?;
-    let mut machine = Machine { name: name.to_owned(), ..Machine::of(Arc::new(graph)) };
+    let mut machine = super::network(name, listed)?;
     let alone = linked.iter().filter(|linked| !**linked).count();
     for (count, what) in [(left_out, AGGREGATION), (alone, "adapters or switches without links")] {
         if count > 0 {

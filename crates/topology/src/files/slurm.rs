@@ -16,10 +16,9 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::hostlist::expand;
-use super::{Beginning, MAX_NODES, assuming, cluster, lines, shown};
+use super::{Beginning, MAX_NODES, assuming, cluster, lines, network, shown};
 use crate::error::SpecError;
 use crate::number::number;
 use crate::reading::{Reading, Taper};
@@ -159,8 +158,8 @@ pub(super) fn machine(
     if switches.iter().any(|switch| switch.switches.is_some()) {
         let assumed = assumed(&switches, reading)?;
         let taper = reading.taper.unwrap_or(Taper::NONE);
-        let tree = tree(&switches, hosts, taper)?.with_shortest_routes()?;
-        return Ok(Machine { name: name.to_owned(), assumed, ..Machine::of(Arc::new(tree)) });
+        let machine = network(name, tree(&switches, hosts, taper)?)?;
+        return Ok(Machine { assumed, ..machine });
     }
     reading.refuse_but("")?;
     let sizes: Vec<u32> = switches.iter().map(|switch| switch.hosts.len() as u32).collect();
@@ -272,12 +271,12 @@ fn tree(
     }
     let top = level.iter().max().copied().unwrap_or(0);
     Ok(ListedGraph {
-        form: "network".to_owned(),
         nodes: hosts.len() as u32,
         switches: switches.len() as u32,
         names: hosts.into_iter().chain(switches.iter().map(|s| s.name.to_owned())).collect(),
         classes: (0..=top).map(|level| format!("level {level}")).collect(),
         links,
+        ..ListedGraph::default()
     })
 }
 

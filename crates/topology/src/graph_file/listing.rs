@@ -3,9 +3,9 @@
 use hashbrown::HashMap;
 
 use super::Wrong;
-use crate::number::number;
+use crate::number::{fraction, number};
 use crate::topology::graph::MOST_VERTICES;
-use crate::units::{parse_seconds, parse_seconds_per_byte};
+use crate::units::{parse_bytes_per_second, parse_seconds};
 use crate::{Capacity, Graph, LinkKind, ListedGraph};
 
 /// The most directed links of a file.
@@ -86,17 +86,7 @@ impl Listing {
             self.classes.push(class.to_owned());
             self.classes.len() - 1
         });
-        let capacity = match bandwidth {
-            None => Capacity::CLASS,
-            Some(text) => match parse_seconds_per_byte(text).map_err(|e| e.message)? {
-                0.0 => {
-                    return Err(format!(
-                        "bandwidth is `{text}`: the bandwidth of a link is above 0 and finite"
-                    ));
-                }
-                per_byte => Capacity::BytesPerSecond(1.0 / per_byte),
-            },
-        };
+        let capacity = bandwidth.map_or(Ok(Capacity::CLASS), capacity)?;
         let latency = latency.map(parse_seconds).transpose().map_err(|e| e.message)?;
         let kind = LinkKind { capacity, latency, ..LinkKind::of_class(class as u32) };
         let count = count.map_or(Ok(1), |count| number("count", count))? as usize;
@@ -144,5 +134,16 @@ impl Listing {
         let classes = if self.classes.is_empty() { vec!["link".to_owned()] } else { self.classes };
         let listed = ListedGraph { form, nodes, switches, names, classes, links };
         listed.with_shortest_routes().map_err(|error| (0, error.to_string()))
+    }
+}
+
+/// A bandwidth, or `3/2x`: times that of the class.
+fn capacity(text: &str) -> Result<Capacity, String> {
+    if let Some((times, over)) = text.strip_suffix('x').and_then(|times| fraction(times).ok()) {
+        return Ok(Capacity::Relative { times, over }.lowest());
+    }
+    match parse_bytes_per_second(text).map_err(|e| e.message)? {
+        bandwidth if bandwidth.is_finite() => Ok(Capacity::BytesPerSecond(bandwidth)),
+        _ => Err(format!("bandwidth is `{text}`: the bandwidth of a link is above 0 and finite")),
     }
 }

@@ -48,6 +48,11 @@ pub(crate) trait Routes: fmt::Debug + Send + Sync {
     /// The most links on a route.
     fn diameter(&self) -> u32;
 
+    /// Whether links alone give the routes, as those of a [`ListedGraph`].
+    fn are_of_links(&self) -> bool {
+        false
+    }
+
     /// Whether no two nodes are joined by fewer links than their route has.
     fn are_shortest(&self) -> bool {
         false

@@ -144,6 +144,10 @@ impl Routes for Shortest {
         self.diameter
     }
 
+    fn are_of_links(&self) -> bool {
+        true
+    }
+
     fn are_shortest(&self) -> bool {
         true
     }

@@ -125,6 +125,10 @@ impl Routes for Tree {
         self.diameter
     }
 
+    fn are_of_links(&self) -> bool {
+        true
+    }
+
     fn are_shortest(&self) -> bool {
         true
     }
