@@ -16,7 +16,7 @@ use topocoll::{Collective, Injection, Ports, Setting};
 use crate::error::{say, set_colour};
 use crate::values::{
     Given, PerNode, bandwidths, block, given, injection, note_on_sizes, nvlink, ports, setting,
-    startups,
+    startups, yes_or_no,
 };
 use crate::{completion, uses};
 
@@ -170,16 +170,23 @@ pub(crate) struct Open {
     /// [default: 1, not blocking]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub(crate) taper: Option<Taper>,
-    /// Bandwidth of an NVLink, which `nvidia-smi topo -m` and NCCL's XML do not say, such as 50GB/s
-    /// [default: 25GB/s]
+    /// Bandwidth of an NVLink, or an XGMI link, which `nvidia-smi topo -m`, `rocm-smi --showtopo` and NCCL's
+    /// XML do not say, such as 50GB/s [default: 25GB/s, 50GB/s]
     #[arg(long, value_name = "B", value_parser = nvlink, allow_hyphen_values = true)]
     pub(crate) nvlink: Option<f64>,
+    /// Whether a switch joins the NVLinks of GPUs that all have equally many to each other [default: of
+    /// more than four GPUs]
+    #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]
+    pub(crate) nvlink_switch: Option<bool>,
+    /// Host file or rankfile: ranks are on the nodes that it names, as many as their slots, in its order
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hosts: Option<PathBuf>,
 }
 
 impl Open {
     pub(crate) fn reading(&self) -> Reading {
-        let Self { attributes, taper, nvlink } = self.clone();
-        Reading { attributes, taper, nvlink }
+        let Self { attributes, taper, nvlink, nvlink_switch, .. } = self.clone();
+        Reading { attributes, taper, nvlink, nvlink_switch }
     }
 }
 

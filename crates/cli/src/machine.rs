@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use topocoll::formats::{self, ReadError, Target};
-use topocoll::spec::Reading;
+use topocoll::spec::{Reading, with_ranks_on_nodes};
 use topocoll::text::printable;
 use topocoll::{
     Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Machine, Origin,
@@ -90,12 +90,23 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
     Ok(machine.with_values_of_links())
 }
 
-/// The machine of a name or a file, as it is read.
+/// The machine of a name or a file, as it is read, with ranks on the hosts that are given.
 pub(crate) fn named_machine(name: &str, open: &Open) -> anyhow::Result<Machine> {
-    match name {
-        "-" => given_as_input(&open.reading()),
-        name => Ok(topocoll::machine_with(name, &open.reading())?),
-    }
+    let machine = match name.strip_prefix('-').map(|sizes| (sizes, sizes.strip_prefix('*'))) {
+        Some(("", _)) => given_as_input(&open.reading())?,
+        Some((_, Some(sizes))) => {
+            let machine = given_as_input(&open.reading())?;
+            with_ranks_on_nodes(&machine, sizes).map_err(Error::ShortForm)?
+        }
+        _ => topocoll::machine_with(name, &open.reading())?,
+    };
+    let Some(hosts) = &open.hosts else { return Ok(machine) };
+    let path = hosts.display().to_string();
+    let text = String::from_utf8(read_whole(hosts, MOST_INPUT)?);
+    let text = text.with_context(|| format!("`{path}` is not text"))?;
+    let text = text.trim_start_matches('\u{feff}').to_owned();
+    let placed = files::place(&machine, &text);
+    Ok(placed.map_err(|error| Error::File { path, text, error })?)
 }
 
 /// The machine whose file is standard input.

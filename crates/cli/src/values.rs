@@ -190,6 +190,14 @@ pub(crate) fn nvlink(text: &str) -> Result<f64, String> {
     }
 }
 
+pub(crate) fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("not yes or no".to_owned()),
+    }
+}
+
 pub(crate) fn bandwidths(text: &str) -> Result<PerNode, String> {
     PerNode::read(text, bandwidth)
 }

@@ -26,7 +26,7 @@ pub fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// The machine that `text` names: a path to a machine file, a shipped machine, or a short form such
 /// as `torus:16x16`. Failed nodes and links may follow the name of a shipped machine, as in
-/// `tpu-v5p-8x8x8/0,0,0+0`.
+/// `tpu-v5p-8x8x8/0,0,0+0`, and ranks on each node the path to a file, as in `topology.conf*8`.
 ///
 /// # Errors
 /// An unknown or invalid machine.
@@ -41,6 +41,13 @@ pub fn machine(text: &str) -> Result<Machine, Error> {
 pub fn machine_with(text: &str, reading: &Reading) -> Result<Machine, Error> {
     if text.ends_with(".toml") || Path::new(text).exists() {
         return load_with(Path::new(text), reading);
+    }
+    // Ranks on each node may follow the name of a file.
+    if let Some((path, sizes)) = text.rsplit_once('*')
+        && (path.ends_with(".toml") || Path::new(path).exists())
+    {
+        let machine = load_with(Path::new(path), reading)?;
+        return spec::with_ranks_on_nodes(&machine, sizes).map_err(Error::ShortForm);
     }
     let mut parts = text.split('/');
     let name = parts.next().unwrap_or_default();

@@ -8,7 +8,9 @@ mod hwloc;
 mod ibnetdiscover;
 mod nccl;
 mod nvidia_smi;
+mod place;
 mod rankfile;
+mod rocm_smi;
 mod simgrid;
 mod slurm;
 mod slurm_yaml;
@@ -26,6 +28,7 @@ use crate::text::printable;
 use crate::{Clusters, ListedGraph, Machine, Shape, Timing, TopologyError};
 
 pub use crate::regular::{create, open, text_of};
+pub use place::place;
 
 /// A kind of file that describes a machine.
 struct Kind {
@@ -95,6 +98,12 @@ const FILES: &[Kind] = &[
         knows: |begins| begins.root.as_deref() == Some("system"),
         open: "--nvlink",
         read: |file| nccl::read(file.name, file.text, file.reading),
+    },
+    Kind {
+        name: "rocm-smi --showtopo",
+        knows: rocm_smi::knows,
+        open: "--nvlink",
+        read: |file| rocm_smi::read(file.name, file.text, file.reading),
     },
     Kind {
         name: "nvidia-smi topo -m",
@@ -268,10 +277,23 @@ fn network(name: &str, mut listed: ListedGraph) -> Result<Machine, TopologyError
 }
 
 /// The machine, of which something more is assumed.
-fn assuming(machine: Machine, what: &str) -> Machine {
+pub(crate) fn assuming(machine: Machine, what: &str) -> Machine {
     let assumed =
         machine.assumed.map_or_else(|| what.to_owned(), |known| format!("{known}; {what}"));
     Machine { assumed: Some(assumed), ..machine }
+}
+
+/// The machine, where words of its file have no effect.
+fn without_effect<'a>(
+    machine: Machine,
+    words: impl IntoIterator<Item = &'a str>,
+    of: &str,
+) -> Machine {
+    let words: Vec<_> = words.into_iter().map(shown).collect();
+    match &words[..] {
+        [] => machine,
+        words => assuming(machine, &format!("{} of {of} have no effect", words.join(", "))),
+    }
 }
 
 /// The lines that are not empty, without comments, and their offsets.

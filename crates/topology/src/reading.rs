@@ -14,8 +14,12 @@ pub struct Reading {
     /// The taper of links between switches whose bandwidth Slurm's `topology.conf` leaves open: they are
     /// not blocking unless given.
     pub taper: Option<Taper>,
-    /// Bytes a second of an NVLink, which files that list GPUs do not say; 25 GB/s unless given.
+    /// Bytes a second of an NVLink, or of an XGMI link, which files that list GPUs do not say; 25 and 50 GB/s
+    /// unless given.
     pub nvlink: Option<f64>,
+    /// Whether a switch joins the NVLinks of GPUs that all have equally many to each other: unless given,
+    /// of more than four GPUs, or where direct links would be more than a GPU has.
+    pub nvlink_switch: Option<bool>,
 }
 
 /// What the hosts below a switch can send over what its links upwards carry: a fraction of at least 1.
@@ -59,7 +63,7 @@ impl Reading {
         let given = [
             ("--attributes", self.attributes.is_some(), NOT_JSON),
             ("--taper", self.taper.is_some(), NOT_OPEN),
-            ("--nvlink", self.nvlink.is_some(), NO_NVLINKS),
+            ("--nvlink", self.nvlink.is_some() || self.nvlink_switch.is_some(), NO_NVLINKS),
         ];
         match given.iter().find(|(option, given, _)| *given && *option != open) {
             Some((.., message)) => Err((*message).into()),
@@ -72,6 +76,6 @@ impl Reading {
 const NOT_OPEN: &str = "--taper is of links between switches that have no LinkSpeed in Slurm's \
      topology.conf, and the machine has no such links";
 
-/// Why a bandwidth of NVLinks is refused.
-const NO_NVLINKS: &str = "--nvlink is of NVLinks in the output of `nvidia-smi topo -m` or NCCL's XML, and the \
-     machine is no such file";
+/// Why what is said of NVLinks is refused.
+const NO_NVLINKS: &str = "--nvlink and --nvlink-switch are of links between GPUs in the output of `nvidia-smi \
+     topo -m` or `rocm-smi --showtopo` or in NCCL's XML, and the machine has none";

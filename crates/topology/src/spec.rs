@@ -4,10 +4,11 @@ mod faults;
 
 use std::sync::Arc;
 
+use crate::files::assuming;
 use crate::graph_file::{self, NOT_JSON};
 use crate::number::number;
 use crate::text::nearest;
-use crate::{Clusters, TOPOLOGIES, Topology};
+use crate::{Clusters, Injection, Machine, PerClass, Shape, TOPOLOGIES, Timing, Topology};
 
 pub use crate::error::SpecError;
 pub use crate::graph_file::{Attributes, parse_graph};
@@ -55,6 +56,59 @@ pub fn parse_short_form_with(
 /// The ranks on each node, `8` or `4,4,2`.
 pub(crate) fn ranks_of_nodes(text: &str) -> Result<Vec<u32>, String> {
     text.split(',').map(|size| number("ranks on each node", size)).collect()
+}
+
+/// The machine with ranks on each of its nodes, `8` or `4,4,2`. A node has the injection that its rank had, and
+/// messages inside a node are as fast as over the fastest link.
+///
+/// # Errors
+/// Not such a list, another number of nodes, or nodes of several ranks.
+pub fn with_ranks_on_nodes(machine: &Machine, sizes: &str) -> Result<Machine, SpecError> {
+    let network = match machine.topology.shape() {
+        Shape::Clustered(nodes) if nodes.largest() > 1 => {
+            let form = machine.topology.short_form();
+            return Err(
+                format!("`*{sizes}`: the nodes of {form} have several ranks already").into()
+            );
+        }
+        Shape::Clustered(nodes) => Arc::clone(nodes.network()),
+        _ => Arc::clone(&machine.topology),
+    };
+    let ranks = match &ranks_of_nodes(sizes)?[..] {
+        [size] => vec![*size; network.ranks() as usize],
+        sizes => sizes.to_vec(),
+    };
+    let name = format!("{}*{sizes}", machine.name);
+    Ok(Machine { name, ..with_network(machine, network, ranks)? })
+}
+
+/// The machine of another network with as many classes of links, and these ranks on its nodes.
+pub(crate) fn with_network(
+    machine: &Machine,
+    network: Arc<dyn Topology>,
+    sizes: Vec<u32>,
+) -> Result<Machine, SpecError> {
+    if machine.first_class() == 0 && sizes.iter().all(|size| *size == 1) {
+        return Ok(machine.on(network).with_values_of_links());
+    }
+    if sizes.len() != network.ranks() as usize {
+        return Err(format!("{} sizes for {} nodes", sizes.len(), network.ranks()).into());
+    }
+    let groups: Vec<_> = sizes.iter().map(|&size| (1, size)).collect();
+    let mut other = machine.on(Arc::new(Clusters::on(network, &groups)?));
+    if machine.first_class() == 0 {
+        let with_inside = |values: &mut PerClass| {
+            if values.values().len() > 1 {
+                *values = PerClass::each(&[&[values.least()], values.values()].concat());
+            }
+        };
+        let Timing { startup, per_byte, per_hop, injection, .. } = &mut other.timing;
+        [startup, per_byte, per_hop].into_iter().for_each(with_inside);
+        let of_node = machine.injection().rank;
+        *injection = Injection { rank: of_node, node: of_node };
+        other = assuming(other, "messages inside a node are as fast as over the fastest link");
+    }
+    Ok(other.with_values_of_links())
 }
 
 /// A network, and the ranks on its nodes: one, equally many, or those listed.

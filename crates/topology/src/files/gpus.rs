@@ -10,8 +10,18 @@ use crate::{Capacity, Injection, LinkKind, ListedGraph, Machine, PerClass};
 pub(super) const LEVELS: [(&str, f64); 5] =
     [("PIX", 24e9), ("PXB", 24e9), ("PHB", 20e9), ("NODE", 16e9), ("SYS", 10e9)];
 
-/// Bytes a second of an NVLink, unless given.
-const NVLINK: f64 = 25e9;
+/// A direct link between GPUs.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub(super) struct Direct {
+    /// What it is called, and its class.
+    name: &'static str,
+    /// Bytes a second, unless given.
+    bandwidth: f64,
+    has_switches: bool,
+}
+
+pub(super) const NVLINK: Direct = Direct { name: "NVLink", bandwidth: 25e9, has_switches: true };
+pub(super) const XGMI: Direct = Direct { name: "XGMI link", bandwidth: 50e9, has_switches: false };
 
 /// The most NVLinks of a GPU, and the most GPUs that are joined without a switch where all are equal.
 const MOST_NVLINKS: u32 = 18;
@@ -57,6 +67,7 @@ impl Path {
 /// The GPUs of a node.
 #[derive(Default)]
 pub(super) struct Gpus {
+    pub(super) link: Direct,
     pub(super) names: Vec<String>,
     /// By GPU, the path to each; the one to itself has no meaning.
     pub(super) paths: Vec<Vec<Path>>,
@@ -71,9 +82,13 @@ pub(super) struct Gpus {
 impl Gpus {
     /// The machine whose ranks are the GPUs.
     pub(super) fn machine(&self, name: &str, reading: &Reading) -> Result<Machine, SpecError> {
-        let bandwidth = reading.nvlink.unwrap_or(NVLINK);
+        let Direct { name: link, bandwidth: assumed, has_switches } = self.link;
+        let bandwidth = reading.nvlink.unwrap_or(assumed);
+        if !has_switches && reading.nvlink_switch.is_some() {
+            return Err(format!("--nvlink-switch is of NVLinks, and the GPUs have {link}s").into());
+        }
         let assume = |mut machine: Machine, what: &str| {
-            let each = format!("{} GB/s an NVLink", NVLINK / 1e9);
+            let each = format!("{} GB/s an {link}", assumed / 1e9);
             let (source, each) = match reading.nvlink {
                 Some(_) => ("given: --nvlink".to_owned(), String::new()),
                 None => (format!("assumed: {each}"), format!("{each} (--nvlink); ")),
@@ -82,7 +97,7 @@ impl Gpus {
             machine.sources.extend(sources);
             assuming(machine, &format!("{each}{what}"))
         };
-        if let Some(links) = self.switched()? {
+        if let Some(links) = self.switched(reading.nvlink_switch)? {
             let per_byte = 1.0 / (f64::from(links) * bandwidth);
             let mut machine = cluster(name, &[self.names.len() as u32])?;
             machine.timing.per_byte = PerClass::uniform(per_byte);
@@ -105,19 +120,19 @@ impl Gpus {
         let mut listed = ListedGraph {
             nodes: self.names.len() as u32,
             names: self.names.clone(),
-            classes: vec!["NVLink".to_owned()],
+            classes: vec![link.to_owned()],
             links,
             ..ListedGraph::default()
         };
         let said = match self.joined(&listed) {
-            true => "NVLinks join GPUs directly, PCIe is not used".to_owned(),
+            true => format!("{link}s join GPUs directly, PCIe is not used"),
             false => {
                 self.add_pcie(&mut listed);
                 let levels = LEVELS.map(|(name, of)| format!("{name} {} GB/s", of / 1e9));
                 format!("PCIe is a tree of links of {}", levels.join(", "))
             }
         };
-        let has_nvlinks = !listed.links.is_empty() && listed.classes[0] == "NVLink";
+        let has_nvlinks = !listed.links.is_empty() && listed.classes[0] == link;
         if !has_nvlinks {
             reading.refuse_but("")?;
         }
@@ -128,10 +143,13 @@ impl Gpus {
         Ok(if has_nvlinks { assume(machine, &said) } else { assuming(machine, &said) })
     }
 
-    /// The NVLinks of each GPU to a switch, if all lead to one.
-    fn switched(&self) -> Result<Option<u32>, String> {
+    /// The NVLinks of each GPU to a switch, if all lead to one, as is said or most likely.
+    fn switched(&self, said: Option<bool>) -> Result<Option<u32>, String> {
         let count = self.names.len();
         if let Some(&links) = self.to_switch.iter().find(|links| **links > 0) {
+            if said == Some(false) {
+                return Err("--nvlink-switch no: the file lists NVLinks to a switch".to_owned());
+            }
             return match self.to_switch.iter().position(|own| *own != links) {
                 None => Ok(Some(links)),
                 Some(other) => Err(format!(
@@ -143,10 +161,17 @@ impl Gpus {
         let mut paths = (0..count).flat_map(|from| {
             (0..count).filter(move |to| *to != from).map(move |to| self.paths[from][to])
         });
-        let Some(Path::NvLinks(links)) = paths.next() else { return Ok(None) };
-        let equal = paths.all(|path| path == Path::NvLinks(links));
-        let too_many = links * (count as u32 - 1) > MOST_NVLINKS;
-        Ok((equal && (count > MOST_DIRECT || too_many)).then_some(links))
+        let first = match paths.next() {
+            Some(Path::NvLinks(links)) if paths.all(|path| path == Path::NvLinks(links)) => links,
+            _ if said == Some(true) => {
+                let rule = "all pairs of GPUs have equally many NVLinks to a switch";
+                return Err(format!("--nvlink-switch yes: {rule}, and these have not"));
+            }
+            _ => return Ok(None),
+        };
+        let too_many = first * (count as u32 - 1) > MOST_NVLINKS;
+        let likely = self.link.has_switches && (count > MOST_DIRECT || too_many);
+        Ok(said.unwrap_or(likely).then_some(first))
     }
 
     /// Whether the links listed so far join all GPUs.

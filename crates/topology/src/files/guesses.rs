@@ -25,9 +25,6 @@ pub(super) fn of(begins: &Beginning<'_>) -> Option<&'static str> {
     let is_number = |c: char| c.is_ascii_digit() || ".,; \t".contains(c);
     match BEGINNINGS.iter().find(is) {
         Some((_, guess)) => Some(guess),
-        None if first.contains("ROCm System Management") => {
-            Some("rocm-smi's topology has no rates: write a list of links")
-        }
         None if first.is_empty() => Some("the file is empty"),
         None if is_value(first) => Some("a machine file has title, shape, ports and timing"),
         None if first.chars().all(is_number) => Some("this is a demand matrix: --demand FILE"),

@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::net::Ipv4Addr;
 
-use super::{Beginning, MAX_NODES, assuming, cluster, lines, shown, wrong};
+use super::{Beginning, MAX_NODES, cluster, lines, shown, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 
@@ -59,14 +59,21 @@ fn before_comment(line: &str) -> &str {
 pub(super) struct Hosts<'a> {
     seen: HashSet<&'a str>,
     last: &'a str,
-    sizes: Vec<(&'a str, u32)>,
+    /// Each host, its ranks, and the place of its line.
+    pub(super) sizes: Vec<(&'a str, u32, usize)>,
 }
 
 impl<'a> Hosts<'a> {
-    /// Adds ranks of a host; `rule` says how to list a host once.
-    pub(super) fn add(&mut self, host: &'a str, ranks: u32, rule: &str) -> Result<(), String> {
+    /// Adds ranks of a host from a line; `rule` says how to list a host once.
+    pub(super) fn add(
+        &mut self,
+        host: &'a str,
+        ranks: u32,
+        at: usize,
+        rule: &str,
+    ) -> Result<(), String> {
         if host == self.last {
-            let (_, size) = self.sizes.last_mut().expect("a host came before");
+            let (_, size, _) = self.sizes.last_mut().expect("a host came before");
             let sum = size.checked_add(ranks);
             *size = sum.ok_or_else(|| format!("too many ranks on {}", shown(host)))?;
             return Ok(());
@@ -78,18 +85,23 @@ impl<'a> Hosts<'a> {
             return Err(format!("more than {MAX_NODES} hosts"));
         }
         self.last = host;
-        self.sizes.push((host, ranks));
+        self.sizes.push((host, ranks, at));
         Ok(())
     }
 
-    /// The cluster of these hosts, without some.
-    pub(super) fn cluster(self, name: &str, but: &HashSet<&str>) -> Result<Machine, SpecError> {
-        let kept = self.sizes.iter().filter(|(host, _)| !but.contains(host));
-        Ok(cluster(name, &kept.map(|(_, size)| *size).collect::<Vec<_>>())?)
+    /// The cluster of these hosts.
+    pub(super) fn cluster(&self, name: &str) -> Result<Machine, SpecError> {
+        Ok(cluster(name, &self.sizes.iter().map(|(_, size, _)| *size).collect::<Vec<_>>())?)
     }
 }
 
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
+    let (hosts, ignored) = listed(text)?;
+    Ok(without_effect(hosts.cluster(name)?, ignored, "hosts"))
+}
+
+/// The hosts of a file, and the keys that are ignored.
+pub(super) fn listed(text: &str) -> Result<(Hosts<'_>, BTreeSet<&str>), SpecError> {
     let (mut hosts, mut excluded, mut ignored) =
         (Hosts::default(), HashSet::new(), BTreeSet::new());
     for (line, at) in lines(text) {
@@ -100,16 +112,12 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
             None => {
                 let rule =
                     "lines of one host must be consecutive: write slots=N, or `host:N`, once";
-                hosts.add(host, ranks, rule).map_err(refuse)?;
+                hosts.add(host, ranks, at, rule).map_err(refuse)?;
             }
         }
     }
-    let machine = hosts.cluster(name, &excluded)?;
-    let ignored: Vec<&str> = ignored.into_iter().collect();
-    Ok(match &ignored[..] {
-        [] => machine,
-        keys => assuming(machine, &format!("{} of hosts have no effect", keys.join(", "))),
-    })
+    hosts.sizes.retain(|(host, ..)| !excluded.contains(host));
+    Ok((hosts, ignored))
 }
 
 /// A host, after a `^` if it is excluded, and its ranks. Adds the keys that are ignored.
@@ -143,6 +151,9 @@ fn host<'a>(line: &'a str, ignored: &mut BTreeSet<&'a str>) -> Result<(&'a str, 
                 return Err(format!("`{}` is not one of {known}", shown(key)));
             }
         }
+    }
+    if said.is_some() && most.is_some() {
+        ignored.insert("max_slots");
     }
     Ok((host, said.or(most).unwrap_or(1)))
 }

@@ -2,17 +2,19 @@
 //!
 //! A machine with at most one package is one node. Where no cores are listed, processing units are
 //! ranks. Cores and units outside the `allowed_cpuset` of the machine are not counted. Caches, memory and
-//! devices are ignored.
+//! devices have no effect.
 
-use super::cluster;
+use std::collections::BTreeSet;
+
 use super::xml::elements;
+use super::{cluster, without_effect};
 use crate::Machine;
 use crate::error::SpecError;
 
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     // Cores, and processing units, outside all packages and in each package.
     let (mut cores, mut units) = (vec![0u32], vec![0u32]);
-    let mut allowed = None;
+    let (mut allowed, mut ignored) = (None, BTreeSet::new());
     // The depth of the open package.
     let mut package = None;
     elements(text, |element, depth| {
@@ -49,14 +51,18 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
             }
             Some("Core") => cores[last] += 1,
             Some("PU") => units[last] += 1,
-            _ => {}
+            Some("Machine") => {}
+            Some(other) => drop(ignored.insert(other.to_owned())),
+            None if element.name == "topology" => {}
+            None => drop(ignored.insert(element.name.clone())),
         }
         Ok(())
     })?;
     let ranks = if cores.iter().all(|&count| count == 0) { units } else { cores };
     let nodes: Vec<u32> = ranks.into_iter().filter(|&count| count > 0).collect();
     let none = "no Core and no PU: write the file with lstopo without filters";
-    cluster(name, &nodes).map_err(|_| none.into())
+    let machine = cluster(name, &nodes).map_err(|_| none)?;
+    Ok(without_effect(machine, ignored.iter().map(|word| &**word), "the file"))
 }
 
 /// The numbers of a set of processing units, 32 units each, the lowest first: `0x1,0x0000000f`.

@@ -5,9 +5,9 @@
 //! width and speed, and goes both ways; both ends may list it. Adapters in switches that aggregate (SHARP)
 //! are left out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Beginning, MAX_NODES, assuming, shown, wrong};
+use super::{Beginning, MAX_NODES, assuming, shown, without_effect, wrong};
 use crate::error::SpecError;
 use crate::{Capacity, LinkKind, ListedGraph, Machine};
 
@@ -77,7 +77,7 @@ impl<'a> Network<'a> {
 
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     let (mut network, mut links) = (Network::default(), Vec::new());
-    let mut seen = HashSet::new();
+    let (mut seen, mut ignored) = (HashSet::new(), BTreeSet::new());
     // The identifier of what has the ports that follow.
     let mut open = None;
     let mut begins = 0;
@@ -129,11 +129,14 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
                 network.number(id, comment.split('"').nth(1).unwrap_or_default());
                 open = Some(id);
             }
-            word if word.contains('=') => open = None,
+            word if word.contains('=') => {
+                open = None;
+                ignored.extend(word.split('=').next());
+            }
             word => return Err(refuse(format!("`{}` is not Switch, Ca or Rt", shown(word)))),
         }
     }
-    graph(name, &network, links)
+    Ok(without_effect(graph(name, &network, links)?, ignored, "adapters and switches"))
 }
 
 /// The machine of all nodes and switches that links join.

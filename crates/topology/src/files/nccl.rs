@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::gpus::{Gpus, MOST_GPUS, NO_INTERFACES, Path};
+use super::gpus::{Gpus, MOST_GPUS, NO_INTERFACES, NVLINK, Path};
 use super::xml::{Element, elements};
-use super::{assuming, shown};
+use super::{assuming, shown, without_effect};
 use crate::Machine;
 use crate::error::SpecError;
 use crate::reading::Reading;
@@ -22,6 +22,19 @@ struct Gpu {
     to_switch: u32,
 }
 
+/// Attributes that are read, or say the version of the file.
+const KNOWN: [&str; 9] = [
+    "version",
+    "numaid",
+    "busid",
+    "link_speed",
+    "link_width",
+    "target",
+    "count",
+    "tclass",
+    "speed",
+];
+
 /// The class of a switch of NVLinks, as its first digits.
 const NVSWITCH: &str = "0x0680";
 
@@ -30,6 +43,7 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
     let (mut gpus, mut network, mut interfaces): (Vec<Gpu>, f64, u32) = (Vec::new(), 0.0, 0);
     let mut ignored = BTreeSet::new();
     elements(text, |element, depth| {
+        element.ignore_but(&KNOWN, &mut ignored);
         let given = |key: &str| {
             element
                 .get(key)
@@ -88,11 +102,8 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
         Ok(())
     })?;
     let read = of(&gpus, (interfaces > 0).then_some(network))?;
-    let mut machine = read.machine(name, reading)?;
-    if !ignored.is_empty() {
-        let ignored: Vec<String> = ignored.into_iter().collect();
-        machine = assuming(machine, &format!("{} of GPUs have no effect", ignored.join(", ")));
-    }
+    let machine = read.machine(name, reading)?;
+    let machine = without_effect(machine, ignored.iter().map(|word| &**word), "the file");
     Ok(match machine.timing.injection.node > 0.0 || interfaces == 0 {
         true => machine,
         false => assuming(machine, NO_INTERFACES),
@@ -139,6 +150,7 @@ fn of(gpus: &[Gpu], network: Option<f64>) -> Result<Gpus, String> {
         }
     }
     Ok(Gpus {
+        link: NVLINK,
         names: (0..gpus.len()).map(|number| format!("GPU{number}")).collect(),
         paths,
         to_switch: gpus.iter().map(|gpu| gpu.to_switch).collect(),

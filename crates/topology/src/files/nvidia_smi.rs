@@ -3,8 +3,8 @@
 //! `NV2` is two NVLinks. Network interfaces, and what processors are near, have no effect within a node. The
 //! text may be pasted with blanks in place of tabs, and with the line of the command.
 
-use super::gpus::{Gpus, MOST_GPUS, NO_INTERFACES, Path};
-use super::{Beginning, assuming, lines, shown, wrong};
+use super::gpus::{Gpus, MOST_GPUS, NO_INTERFACES, NVLINK, Path};
+use super::{Beginning, assuming, lines, shown, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 use crate::reading::Reading;
@@ -34,12 +34,12 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-fn is_gpu(word: &str) -> bool {
+pub(super) fn is_gpu(word: &str) -> bool {
     word.strip_prefix("GPU").is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
-    let mut columns: Vec<&str> = Vec::new();
+    let (mut columns, mut affinities): (Vec<&str>, _) = (Vec::new(), None);
     let mut rows: Vec<(&str, Vec<&str>, &str, usize)> = Vec::new();
     for (line, at) in lines(text) {
         let refuse = |message: String| wrong(at, line, message);
@@ -47,8 +47,9 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
         let first = words.next().unwrap_or_default();
         if columns.is_empty() {
             if is_header(line) {
-                let rest = words.take_while(|word| !matches!(*word, "CPU" | "NUMA" | "GPU"));
-                columns.extend([first].into_iter().chain(rest));
+                let is_column = |word: &&str| !matches!(*word, "CPU" | "NUMA" | "GPU");
+                columns.extend([first].into_iter().chain(words.take_while(is_column)));
+                affinities = line.contains("Affinity").then_some("affinities");
                 if columns.len() > 4 * MOST_GPUS {
                     return Err(refuse(format!("more than {} columns", 4 * MOST_GPUS)));
                 }
@@ -73,6 +74,7 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
         return Err(format!("more than {MOST_GPUS} GPUs").into());
     }
     let mut read = Gpus {
+        link: NVLINK,
         names: gpus.iter().map(|&gpu| columns[gpu].to_owned()).collect(),
         ..Gpus::default()
     };
@@ -100,6 +102,7 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
         read.paths.push(paths);
     }
     let machine = read.machine(name, reading)?;
+    let machine = without_effect(machine, affinities, "GPUs");
     Ok(match columns.len() - gpus.len() {
         0 => machine,
         _ => assuming(machine, NO_INTERFACES),

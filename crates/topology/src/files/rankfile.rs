@@ -3,7 +3,7 @@
 //! Slots bind ranks to cores, and have no effect here. Ranks are numbered node by node, so those of a host
 //! must be consecutive.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::hosts::Hosts;
 use super::{Beginning, MAX_NODES, assuming, lines, shown, wrong};
@@ -16,6 +16,11 @@ pub(super) fn knows(begins: &Beginning<'_>) -> bool {
 }
 
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
+    Ok(assuming(listed(text)?.cluster(name)?, "slots of ranks have no effect"))
+}
+
+/// The hosts of a file in the order of ranks.
+pub(super) fn listed(text: &str) -> Result<Hosts<'_>, SpecError> {
     let mut ranks = BTreeMap::new();
     for (line, at) in lines(text) {
         let refuse = |message: String| wrong(at, line, message);
@@ -34,10 +39,9 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
             return Err(wrong(at, line, message));
         }
         let rule = "ranks of one host must be consecutive, as ranks are numbered node by node";
-        hosts.add(host, 1, rule).map_err(|message| wrong(at, line, message))?;
+        hosts.add(host, 1, at, rule).map_err(|message| wrong(at, line, message))?;
     }
-    let machine = hosts.cluster(name, &HashSet::new())?;
-    Ok(assuming(machine, "slots of ranks have no effect"))
+    Ok(hosts)
 }
 
 /// The rank and the host of a line.

@@ -14,11 +14,11 @@
 //! without a speed.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
 use super::hostlist::expand;
-use super::{Beginning, MAX_NODES, assuming, cluster, lines, network, shown};
+use super::{Beginning, MAX_NODES, assuming, cluster, lines, network, shown, without_effect};
 use crate::error::SpecError;
 use crate::number::number;
 use crate::reading::{Reading, Taper};
@@ -60,7 +60,7 @@ struct Switch<'a> {
 
 pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
     let lines = logical(text);
-    let (mut entries, mut printed) = (Vec::new(), false);
+    let (mut entries, mut printed, mut ignored) = (Vec::new(), false, BTreeSet::new());
     for (line, span) in &lines {
         let mut entry = Entry { span: span.clone(), ..Entry::default() };
         for word in line.split_whitespace() {
@@ -72,8 +72,8 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
                 "nodes" => entry.nodes = value,
                 "switches" => entry.switches = value,
                 "linkspeed" => entry.speed = value,
-                "level" | "blockindex" => printed = true,
-                "blocksizes" | "blocksize" => {}
+                "level" | "blockindex" => printed = ignored.insert(key) || printed,
+                "blocksizes" | "blocksize" => drop(ignored.insert(key)),
                 _ => {
                     let known = "SwitchName, BlockName, Nodes, Switches, LinkSpeed, BlockSizes";
                     return Err(entry.wrong(format!("`{}` is not one of {known}", shown(key))));
@@ -86,10 +86,13 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
         let unsaid = entries.iter().all(|entry| entry.speed.is_none_or(|speed| speed == "1"));
         for entry in &mut entries {
             entry.repeats |= entry.switches.is_some();
-            entry.speed = entry.speed.filter(|_| !unsaid);
+            if entry.speed.take_if(|_| unsaid).is_some() {
+                ignored.insert("LinkSpeed");
+            }
         }
     }
-    machine(name, &entries, reading)
+    let machine = machine(name, &entries, reading)?;
+    Ok(without_effect(machine, ignored, "switches or blocks"))
 }
 
 /// The lines, each with those that follow a backslash at its end, and their places.
@@ -165,6 +168,8 @@ pub(super) fn machine(
     let sizes: Vec<u32> = switches.iter().map(|switch| switch.hosts.len() as u32).collect();
     let mut machine = cluster(name, &sizes)?;
     machine.set_ports(Ports { rank: 1, node: u32::MAX });
+    let speeds = switches.iter().any(|switch| switch.speed.is_some()).then_some("LinkSpeed");
+    let machine = without_effect(machine, speeds, "leaf switches");
     Ok(match sizes.len() {
         1 => machine,
         _ => assuming(
@@ -239,6 +244,7 @@ fn tree(
         let message = format!("{} is below itself: switches form a tree", shown(switch.name));
         return Err(refuse(switch, message));
     }
+    refuse_forest(switches, &below, &above)?;
     let speeds = switches.iter().map(|switch| {
         let speed = switch.speed.map(|speed| number("LinkSpeed", speed)).transpose();
         speed.map_err(|message| refuse(switch, message))
@@ -278,6 +284,30 @@ fn tree(
         links,
         ..ListedGraph::default()
     })
+}
+
+/// Refuses trees that have no switch in common.
+fn refuse_forest(
+    switches: &[Switch<'_>],
+    below: &[Vec<usize>],
+    above: &[Vec<usize>],
+) -> Result<(), SpecError> {
+    let (mut joined, mut open) = (vec![false; switches.len()], vec![0]);
+    while let Some(switch) = open.pop() {
+        if !std::mem::replace(&mut joined[switch], true) {
+            open.extend(below[switch].iter().chain(&above[switch]));
+        }
+    }
+    let Some(other) = joined.iter().position(|joined| !joined) else { return Ok(()) };
+    let roots = (0..switches.len()).filter(|&switch| above[switch].is_empty());
+    let roots: Vec<_> = roots.map(|root| shown(switches[root].name)).collect();
+    let named = roots[..roots.len().min(8)].join(", ");
+    let message = format!(
+        "{} is in another tree: no switch is above the {} roots {named}; a machine is one tree",
+        shown(switches[other].name),
+        roots.len()
+    );
+    Err(switches[other].entry.wrong(message))
 }
 
 #[cfg(test)]
@@ -416,6 +446,6 @@ mod tests {
             assert_eq!(error.span, Some(leaves.len()..leaves.len() + line.len()));
         }
         let error = refused(&format!("{leaves}SwitchName=t Switches=s0\n"));
-        assert_eq!(error.message, "not connected: node b cannot reach node a");
+        assert_eq!(error.message, "s1 is in another tree: no switch is above the 2 roots s1, t; a machine is one tree");
     }
 }

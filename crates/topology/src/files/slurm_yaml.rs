@@ -5,7 +5,7 @@
 //! `topology.conf`. A `flat` topology names no hosts, and is refused.
 
 use super::slurm::{Entry, machine};
-use super::{Beginning, assuming, lines, shown, wrong};
+use super::{Beginning, assuming, lines, shown, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 use crate::reading::Reading;
@@ -23,7 +23,7 @@ struct Listed<'a> {
 }
 
 pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
-    let mut listed: Vec<Listed<'_>> = Vec::new();
+    let (mut listed, mut sizes): (Vec<Listed<'_>>, _) = (Vec::new(), None);
     for (line, at) in lines(text) {
         let refuse = |message: String| wrong(at, line, message);
         let item = line.strip_prefix("- ").unwrap_or(line).trim_start();
@@ -52,7 +52,7 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
         match (key, entry) {
             ("cluster_default", _) => topology.is_default = value == "true",
             ("tree" | "block" | "switches" | "blocks", _) if value.is_empty() => {}
-            ("block_sizes", _) => {}
+            ("block_sizes", _) => sizes = Some(key),
             ("switch" | "block", _) => topology.entries.push(Entry {
                 span: at..at + line.len(),
                 name: Some(value),
@@ -74,6 +74,7 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
     }
     let chosen = listed.iter().position(|topology| topology.is_default).unwrap_or(0);
     let machine = machine(name, &listed[chosen].entries, reading)?;
+    let machine = without_effect(machine, sizes, "blocks");
     Ok(match listed.len() {
         1 => machine,
         count => {

@@ -1,3 +1,5 @@
+mod options;
+
 use super::*;
 use crate::LinkId;
 
@@ -43,6 +45,7 @@ const READ: &[(&str, &str, &str)] = &[
         "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV2\t0-3\nGPU1\tNV2\t X \t0-3\n\nLegend:\n x",
         "network",
     ),
+    ("rocm-smi", ROCM, "network"),
     ("NCCL", NCCL, "cluster:1"),
     ("ibnetdiscover", FABRIC, "network"),
     ("topology.yaml", YAML, "network"),
@@ -92,6 +95,25 @@ const NCCL: &str = "<system version='1'>\n<cpu numaid='0'>\n<pci busid='0:1'>\n<
     <nvlink target='0:2' count='2' tclass='0x068000'/>\n</gpu>\n</pci>\n<nic>\n<net speed='100000'/>\n</nic>\n\
     </cpu>\n</system>";
 
+const ROCM: &str = "
+======================= ROCm System Management Interface =======================
+=========================== Weight between two GPUs ============================
+       GPU0         GPU1
+GPU0   0            15
+GPU1   15           0
+============================ Hops between two GPUs =============================
+       GPU0         GPU1
+GPU0   0            1
+GPU1   1            0
+========================== Link Type between two GPUs ==========================
+       GPU0         GPU1
+GPU0   0            XGMI
+GPU1   XGMI         0
+================================== Numa Nodes ==================================
+GPU[0]\t\t: (Topology) Numa Node: 0
+============================= End of ROCm SMI Log ==============================
+";
+
 const FABRIC: &str = "vendid=0x2c9\nswitchguid=0x1\nSwitch 40 \"S-1\" # \"leaf-1\" port 0\n\
     [1] \"H-2\"[1](2) # \"node01 mlx5_0\" lid 5 4xHDR\n[2] \"S-3\"[1] # \"spine-1\" lid 2 4xEDR\n";
 
@@ -117,7 +139,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("graph [\n directed 0\n]\n", "GML is not read"),
     ("router 0 node 0 node 1 router 1\n", "BookSim's anynet is not read"),
     ("topology: [ Ring, Switch ]\nnpus_count: [ 8, 2 ]\n", "ASTRA-sim's network is not read"),
-    ("==== ROCm System Management Interface ====\n", "rocm-smi's topology has no rates"),
     ("some/path slots=2\n", ""),
     (":3\n", ""),
     ("node 3\n", ""),
@@ -224,6 +245,12 @@ fn hostile_files_are_refused_with_their_reason() {
         (format!("{nodes}SwitchName=b Speed=3\n"), "`Speed` is not one of SwitchName"),
         (format!("{nodes}SwitchName=b Level=1 Nodes=x Switches=a\n"), "x is under no leaf switch"),
         (
+            format!(
+                "{nodes}SwitchName=b Switches=a\nSwitchName=c Nodes=m\nSwitchName=d Switches=c\n"
+            ),
+            "c is in another tree: no switch is above the 2 roots b, d",
+        ),
+        (
             format!("{yaml}      - switch: a\n        nodes: n[0-1]\n        colour: 3\n"),
             "`colour` is not one",
         ),
@@ -265,6 +292,22 @@ fn hostile_files_are_refused_with_their_reason() {
         (format!("what\n{table}"), "`what` before the line of GPUs"),
         (format!("GPU0{}\n", "\tGPU".repeat(9)), "no row of GPU0"),
         (format!("GPU0{}\n", "\tGPU7".repeat(2000)), "more than 1024 columns"),
+        // rocm-smi.
+        (ROCM.replace("XGMI", "NVL"), "`NVL` is not XGMI or PCIE"),
+        (ROCM.replacen("15", "NaN", 1), "`NaN` is not a whole number"),
+        (ROCM.replacen("15", &huge, 1), "is not a whole number"),
+        (ROCM.replacen("15", "30", 1), "GPU0 and GPU1 have another path back"),
+        (ROCM.replacen("XGMI", "PCIE", 1), "GPU0 and GPU1 have another path back"),
+        (ROCM.replace("Link", "Sink"), "no table `Link Type between two GPUs`"),
+        (ROCM.replace("Hops", "Weight"), "a second table of this title"),
+        (
+            ROCM.replacen("GPU1   15           0\n", "", 1),
+            "`Weight between two GPUs` has no row of each",
+        ),
+        (ROCM.replacen("GPU1   15", "GPU1   15 3", 1), "not a row of GPU1 with 2 values"),
+        (ROCM.replacen("GPU1   15", "GPU0   15", 1), "not a row of GPU1 with 2 values"),
+        (ROCM.replacen("GPU0   0", "x", 1), "not a row of GPU0"),
+        (format!("== {} ==\n{}\n", rocm_smi::TABLES[2], "GPU0 ".repeat(300)), "more than 256 GPUs"),
         // NCCL's XML.
         (NCCL.replace("count='2'", "count='NaN'"), "`NVNaN` is not NV1"),
         (NCCL.replace("count='2'", &format!("count='{huge}'")), "is not NV1 to NV18"),

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use quick_xml::events::{BytesStart, Event};
@@ -21,6 +22,13 @@ pub(super) struct Element {
 impl Element {
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Adds to `ignored` the names of attributes but those that are `known`, each after the element's.
+    pub(super) fn ignore_but(&self, known: &[&str], ignored: &mut BTreeSet<String>) {
+        let others = self.attributes.iter().map(|(name, _)| &**name);
+        let others = others.filter(|name| !known.contains(name));
+        ignored.extend(others.map(|name| format!("{} {name}", self.name)));
     }
 
     pub(super) fn wrong(&self, message: String) -> SpecError {
