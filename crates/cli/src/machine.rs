@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use topocoll::formats::{self, ReadError, Target};
-use topocoll::spec::{Reading, with_ranks_on_nodes};
+use topocoll::spec::Reading;
 use topocoll::text::printable;
 use topocoll::{
     Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Machine, Origin,
@@ -92,13 +92,9 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
 
 /// The machine of a name or a file, as it is read, with ranks on the hosts that are given.
 pub(crate) fn named_machine(name: &str, open: &Open) -> anyhow::Result<Machine> {
-    let machine = match name.strip_prefix('-').map(|sizes| (sizes, sizes.strip_prefix('*'))) {
-        Some(("", _)) => given_as_input(&open.reading())?,
-        Some((_, Some(sizes))) => {
-            let machine = given_as_input(&open.reading())?;
-            with_ranks_on_nodes(&machine, sizes).map_err(Error::ShortForm)?
-        }
-        _ => topocoll::machine_with(name, &open.reading())?,
+    let machine = match name {
+        "-" => given_as_input(&open.reading())?,
+        name => topocoll::machine_with(name, &open.reading())?,
     };
     let Some(hosts) = &open.hosts else { return Ok(machine) };
     let path = hosts.display().to_string();

@@ -446,6 +446,9 @@ mod tests {
             assert_eq!(error.span, Some(leaves.len()..leaves.len() + line.len()));
         }
         let error = refused(&format!("{leaves}SwitchName=t Switches=s0\n"));
-        assert_eq!(error.message, "s1 is in another tree: no switch is above the 2 roots s1, t; a machine is one tree");
+        assert_eq!(
+            error.message,
+            "s1 is in another tree: no switch is above the 2 roots s1, t; a machine is one tree"
+        );
     }
 }

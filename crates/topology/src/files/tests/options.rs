@@ -193,7 +193,10 @@ fn words_without_effect_are_said() {
         ("rank 0=a slot=0:0\n", "slots of ranks"),
         ("BlockSizes=2,4\nBlockName=a Nodes=n[1-2]\n", "BlockSizes of switches or blocks"),
         ("SwitchName=a Nodes=n[1-2] LinkSpeed=10\n", "LinkSpeed of leaf switches"),
-        ("SwitchName=a Level=0 LinkSpeed=1 Nodes=n[1-2]\n", "Level, LinkSpeed of switches or blocks"),
+        (
+            "SwitchName=a Level=0 LinkSpeed=1 Nodes=n[1-2]\n",
+            "Level, LinkSpeed of switches or blocks",
+        ),
         (&YAML.replace("cluster_default: true", "cluster_default: false"), "block_sizes of blocks"),
         (NCCL, "gpu dev of the file"),
         (FABRIC, "switchguid, vendid of adapters and switches"),

@@ -35,7 +35,8 @@ struct Table {
 impl Graph {
     /// This network with the routes of a CSV table, header `source,destination,vertices`: the names
     /// of the vertices on the route from the source to the destination, separated by blanks. Of
-    /// parallel links a message takes number (source + destination) mod count.
+    /// parallel links a message takes number (source + destination) mod count, or link 1 to `spine` where
+    /// the table has `spine#1`.
     ///
     /// # Errors
     /// What is wrong, and the line, 0 without one: a route that does not begin at its source, end at
@@ -116,7 +117,7 @@ impl Table {
         graph: &Graph,
         numbers: &HashMap<String, u32>,
         values: &[Cow<'_, str>],
-        vertices: &mut Vec<u32>,
+        vertices: &mut Vec<(u32, Option<u64>)>,
     ) -> Result<(), String> {
         let [source, destination, route] = values else {
             return Err(format!("{} values: source, destination, vertices", values.len()));
@@ -135,16 +136,19 @@ impl Table {
         }
         vertices.clear();
         for name in route.split_ascii_whitespace() {
+            let link = name.rsplit_once('#').filter(|_| !numbers.contains_key(name));
+            let link = link.and_then(|(name, link)| Some((name, link.parse().ok()?)));
+            let (name, link) = link.map_or((name, None), |(name, link)| (name, Some(link)));
             let vertex = find(name)?;
-            if vertices.contains(&vertex) {
+            if vertices.iter().any(|(passed, _)| *passed == vertex) {
                 return Err(format!("the route passes `{name}` twice"));
             }
-            vertices.push(vertex);
+            vertices.push((vertex, link));
         }
-        if vertices.first() != Some(&from) {
+        if vertices.first().map(|(vertex, _)| vertex) != Some(&from) {
             return Err(format!("the route `{route}` does not begin at `{source}`"));
         }
-        if vertices.last() != Some(&to) {
+        if vertices.last().map(|(vertex, _)| vertex) != Some(&to) {
             return Err(format!("the route `{route}` does not end at `{destination}`"));
         }
         let first = &mut self.first[from as usize * self.nodes + to as usize];
@@ -158,7 +162,7 @@ impl Table {
         *first = self.ports.len() as u32;
         self.ports.push(hops as u16);
         for ends in vertices.windows(2) {
-            let (at, next) = (ends[0], ends[1]);
+            let ((at, _), (next, link)) = (ends[0], ends[1]);
             let there = graph.links.ends(graph.links.leaving(at));
             let parallel = || there.iter().enumerate().filter(|(_, end)| **end == next);
             let count = parallel().count() as u64;
@@ -166,6 +170,11 @@ impl Table {
                 let [at, next] = [at, next].map(|vertex| graph.vertex_name(vertex));
                 return Err(format!("no link from `{at}` to `{next}`"));
             };
+            let taken = link.unwrap_or(taken);
+            if taken >= count {
+                let [at, next] = [at, next].map(|vertex| graph.vertex_name(vertex));
+                return Err(format!("link {taken} of {count} from `{at}` to `{next}`"));
+            }
             let (port, _) = parallel().nth(taken as usize).expect("bug: fewer links than counted");
             let port = u16::try_from(port)
                 .map_err(|_| format!("more than 65536 links leave `{}`", graph.vertex_name(at)))?;
