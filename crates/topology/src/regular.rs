@@ -39,7 +39,10 @@ pub fn text_of(path: &Path, most: u64, what: &str) -> Result<String, String> {
     if bytes.len() as u64 > most {
         return Err(format!("longer than {most} bytes, the limit of {what}"));
     }
-    String::from_utf8(bytes).map_err(|e| format!("not text: {e}"))
+    String::from_utf8(bytes).map_err(|e| match e.as_bytes() {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "not UTF-8 but UTF-16: save it as UTF-8".to_owned(),
+        _ => format!("not text: {}", e.utf8_error()),
+    })
 }
 
 #[cfg(test)]
@@ -63,6 +66,13 @@ mod tests {
         std::fs::write(&file, "12").unwrap();
         assert_eq!(text_of(&file, 2, "texts").unwrap(), "12");
         assert_eq!(create(&file).unwrap().metadata().unwrap().len(), 0);
+        for (bytes, said) in
+            [(&b"\xff\xfen\0"[..], "UTF-16"), (b"\xe9n", "not text: invalid utf-8")]
+        {
+            std::fs::write(&file, bytes).unwrap();
+            let refused = text_of(&file, 9, "texts").unwrap_err();
+            assert!(refused.contains(said), "{refused}");
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -12,6 +12,18 @@ const BEGINNINGS: &[(&[&str], &str)] = &[
     (&["{", "["], "node-link JSON has `nodes` and `links`"),
     (&["graph [", "Creator "], "GML is not read: write node-link JSON"),
     (&["graph", "digraph", "strict"], "DOT is not read: write node-link JSON"),
+    (
+        &["NodeName=", "PartitionName=", "ClusterName="],
+        "this lists nodes: `scontrol show topology`",
+    ),
+    (&["Machine ("], "this is lstopo's text: `lstopo machine.xml` writes XML"),
+    (&["CA 'mlx"], "this is ibstat's text: ibnetdiscover lists the network"),
+    (
+        &["Architecture:", "processor\t:", "PARTITION", "NODELIST"],
+        "this lists no links: see lstopo",
+    ),
+    (&["+--", "| NVIDIA-SMI"], "this is nvidia-smi's text: `nvidia-smi topo -m`"),
+    (&["source,destination,"], "this is a table of routes: a machine file names it"),
     (&["router "], "BookSim's anynet is not read: write a list of links"),
     (&["topology:", "npus_count:"], "ASTRA-sim's network is not read: write a machine file"),
 ];

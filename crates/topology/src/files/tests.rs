@@ -1,3 +1,4 @@
+mod many;
 mod options;
 
 use super::*;
@@ -139,6 +140,14 @@ const REFUSED: &[(&str, &str)] = &[
     ("graph [\n directed 0\n]\n", "GML is not read"),
     ("router 0 node 0 node 1 router 1\n", "BookSim's anynet is not read"),
     ("topology: [ Ring, Switch ]\nnpus_count: [ 8, 2 ]\n", "ASTRA-sim's network is not read"),
+    ("NodeName=n[1-4] CPUs=8\nPartitionName=all Nodes=ALL\n", "`scontrol show topology`"),
+    ("ClusterName=x\n", "`scontrol show topology`"),
+    ("Machine (31GB total)\n  Package L#0\n", "lstopo's text"),
+    ("CA 'mlx5_0'\n\tCA type: MT4123\n", "ibnetdiscover lists the network"),
+    ("Architecture:  x86_64\n", "see lstopo"),
+    ("PARTITION AVAIL NODES\nall up 4\n", "see lstopo"),
+    ("+-----+\n| NVIDIA-SMI 550.54 |\n", "`nvidia-smi topo -m`"),
+    ("source,destination,vertices\na,b,a b\n", "a table of routes"),
     ("some/path slots=2\n", ""),
     (":3\n", ""),
     ("node 3\n", ""),
