@@ -44,7 +44,7 @@ fn files_from_the_field_are_read() {
         ("bom.conf", 8, 20, "do not block"),
         ("bom.xml", 16, 64, ""),
         ("comment-first-line.hosts", 8, 0, ""),
-        ("max_slots.hosts", 12, 0, ""),
+        ("max_slots.hosts", 12, 0, "max_slots of hosts have no effect"),
         ("user_comment.hosts", 8, 0, "user@ of hosts have no effect"),
         ("user.hosts", 8, 0, "user@ of hosts have no effect"),
         ("mpich_binding.hosts", 8, 0, "binding of hosts have no effect"),
@@ -58,6 +58,7 @@ fn files_from_the_field_are_read() {
         ("scontrol-show-block.txt", 36, 0, "each host has a link of its own"),
         ("topology.yaml", 4, 12, "do not block"),
         ("lstopo-disallowed.xml", 2, 0, ""),
+        ("rocm-smi-topo.txt", 4, 8, "50 GB/s an XGMI link"),
     ] {
         let machine = machine(&path(&format!("../inputs/{name}"))).unwrap();
         assert_eq!((machine.ranks(), machine.topology.links()), (ranks, links), "{name}");
@@ -67,6 +68,7 @@ fn files_from_the_field_are_read() {
     for (name, message) in [
         ("one-word.txt", "a host file says how many"),
         ("duplicate-node.conf", "n2 is listed twice"),
+        ("forest.conf", "no switch is above the 2 roots b, d"),
         ("astra.yml", "ASTRA-sim's network is not read"),
         ("anynet", "BookSim's anynet is not read"),
         ("net.dot", "DOT is not read"),
@@ -95,6 +97,43 @@ fn input(name: &str) -> Machine {
 
 fn near(value: f64, expected: f64) -> bool {
     (value - expected).abs() <= expected * 1e-9
+}
+
+/// Every machine that is read has a machine file, which reads back to the same.
+#[test]
+fn machines_of_files_are_written_as_machine_files() {
+    let mut count = 0;
+    for folder in [".", "../inputs", "../errors"] {
+        for entry in std::fs::read_dir(path(folder)).unwrap() {
+            let file = entry.unwrap().path();
+            let Ok(machine) = load_file(&file) else { continue };
+            let shown = file.display();
+            let text = spec::write_file(&machine).unwrap_or_else(|e| panic!("{shown}: {e}"));
+            let again =
+                files::read("again", &text).unwrap_or_else(|e| panic!("{shown}: {e}\n{text}"));
+            let all = |machine: &Machine| {
+                let Machine { topology, ports, timing, endpoint, .. } = machine;
+                let values = [&timing.startup, &timing.per_byte, &timing.per_hop].map(|values| {
+                    (0..topology.link_classes().len())
+                        .map(|class| values.of(class))
+                        .collect::<Vec<_>>()
+                });
+                let others = (timing.rearrangement_per_byte, timing.barrier, timing.injection);
+                let mut loads: Vec<_> = links(machine).into_values().collect();
+                loads.iter_mut().for_each(|of| of.sort_by(f64::total_cmp));
+                loads.sort_by(|one, other| one.partial_cmp(other).unwrap());
+                (topology.ranks(), topology.nodes(), *ports, *endpoint, values, others, loads)
+            };
+            assert_eq!(all(&again), all(&machine), "{shown}: {text}");
+            let cited = |key: &str| again.source(key).is_some_and(|source| !source.is_empty());
+            assert!(
+                ["shape", "ports", "startup", "barrier"].iter().all(|key| cited(key)),
+                "{shown}"
+            );
+            count += 1;
+        }
+    }
+    assert!(count > 40, "{count}");
 }
 
 /// Counted by hand.
@@ -152,7 +191,7 @@ fn gpus_are_joined_as_their_table_says() {
     assert_eq!((found.len(), pcie.topology.link_classes().len(), pcie.ports.rank), (12, 3, 1));
     let given = Reading { nvlink: Some(50e9), ..Reading::default() };
     let refused = machine_with(&path("../inputs/pcie-topo.txt"), &given).unwrap_err().to_string();
-    assert!(refused.contains("--nvlink is of NVLinks"), "{refused}");
+    assert!(refused.contains("--nvlink and --nvlink-switch are of links"), "{refused}");
     assert!(pcie.assumed.unwrap().contains("PIX 24 GB/s, PXB 24 GB/s, PHB 20 GB/s"));
 }
 

@@ -73,7 +73,7 @@ pub(crate) enum Command {
     Select(Select),
     /// List the algorithms; with a machine, say which apply.
     Algorithms(Algorithms),
-    /// List the shipped machines, or print the machine file of one.
+    /// List the shipped machines, or print any machine as a machine file.
     Machines(Machines),
     /// List every lower bound that holds, with the theorem it comes from.
     Bounds(Bounds),

@@ -22,7 +22,8 @@ pub(crate) const ALGORITHMS: &str = "Examples:
 
 pub(crate) const MACHINES: &str = "Examples:
   topocoll machines
-  topocoll machines tpu-v4-4x4x4";
+  topocoll machines tpu-v4-4x4x4
+  topocoll machines fat-tree:4,3*8";
 
 pub(crate) const BOUNDS: &str = "Examples:
   topocoll bounds torus:16x16
