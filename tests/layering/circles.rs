@@ -181,7 +181,7 @@ fn modules(folder: &Path) -> Crate {
         match module.last().unwrap().as_str() {
             "lib" | "main" if module.len() == 1 => module.clear(),
             "mod" => _ = module.pop(),
-            "tests" => continue,
+            _ if module.iter().any(|name| name == "tests") => continue,
             _ => {}
         }
         of_crate.add(module, &fs::read_to_string(root().join(format!("{file}.rs"))).unwrap());

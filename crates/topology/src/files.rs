@@ -277,10 +277,9 @@ fn network(name: &str, mut listed: ListedGraph) -> Result<Machine, TopologyError
 }
 
 /// The machine, of which something more is assumed.
-pub(crate) fn assuming(machine: Machine, what: &str) -> Machine {
-    let assumed =
-        machine.assumed.map_or_else(|| what.to_owned(), |known| format!("{known}; {what}"));
-    Machine { assumed: Some(assumed), ..machine }
+fn assuming(mut machine: Machine, what: &str) -> Machine {
+    machine.assume(what);
+    machine
 }
 
 /// The machine, where words of its file have no effect.

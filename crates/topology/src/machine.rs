@@ -88,6 +88,12 @@ impl Machine {
         [span(kinds().map(per_byte).collect()), span(kinds().map(|kind| kind.latency).collect())]
     }
 
+    /// Adds to what is assumed.
+    pub(crate) fn assume(&mut self, what: &str) {
+        let known = self.assumed.take().map(|known| known + "; ");
+        self.assumed = Some(known.unwrap_or_default() + what);
+    }
+
     /// The source of a value, such as `ports` or `per_byte`, if there is one.
     #[must_use]
     pub fn source(&self, value: &str) -> Option<&str> {

@@ -4,7 +4,6 @@ mod faults;
 
 use std::sync::Arc;
 
-use crate::files::assuming;
 use crate::graph_file::{self, NOT_JSON};
 use crate::number::number;
 use crate::text::nearest;
@@ -106,7 +105,7 @@ pub(crate) fn with_network(
         [startup, per_byte, per_hop].into_iter().for_each(with_inside);
         let of_node = machine.injection().rank;
         *injection = Injection { rank: of_node, node: of_node };
-        other = assuming(other, "messages inside a node are as fast as over the fastest link");
+        other.assume("messages inside a node are as fast as over the fastest link");
     }
     Ok(other.with_values_of_links())
 }

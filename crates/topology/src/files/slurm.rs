@@ -299,15 +299,12 @@ fn refuse_forest(
         }
     }
     let Some(other) = joined.iter().position(|joined| !joined) else { return Ok(()) };
-    let roots = (0..switches.len()).filter(|&switch| above[switch].is_empty());
-    let roots: Vec<_> = roots.map(|root| shown(switches[root].name)).collect();
-    let named = roots[..roots.len().min(8)].join(", ");
-    let message = format!(
-        "{} is in another tree: no switch is above the {} roots {named}; a machine is one tree",
-        shown(switches[other].name),
-        roots.len()
-    );
-    Err(switches[other].entry.wrong(message))
+    let roots = switches.iter().zip(above).filter(|(_, above)| above.is_empty());
+    let roots: Vec<_> = roots.map(|(root, _)| shown(root.name)).collect();
+    let (named, count) = (roots[..roots.len().min(8)].join(", "), roots.len());
+    let rule = format!("no switch is above the {count} roots {named}; a machine is one tree");
+    let Switch { entry, name, .. } = switches[other];
+    Err(entry.wrong(format!("{} is in another tree: {rule}", shown(name))))
 }
 
 #[cfg(test)]
