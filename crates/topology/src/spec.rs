@@ -78,14 +78,14 @@ pub fn with_ranks_on_nodes(machine: &Machine, sizes: &str) -> Result<Machine, Sp
         sizes => sizes.to_vec(),
     };
     let name = format!("{}*{sizes}", machine.name);
-    Ok(Machine { name, ..with_network(machine, network, ranks)? })
+    Ok(Machine { name, ..with_network(machine, network, &ranks)? })
 }
 
 /// The machine of another network with as many classes of links, and these ranks on its nodes.
 pub(crate) fn with_network(
     machine: &Machine,
     network: Arc<dyn Topology>,
-    sizes: Vec<u32>,
+    sizes: &[u32],
 ) -> Result<Machine, SpecError> {
     if machine.first_class() == 0 && sizes.iter().all(|size| *size == 1) {
         return Ok(machine.on(network).with_values_of_links());

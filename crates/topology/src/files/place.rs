@@ -37,7 +37,7 @@ pub fn place(machine: &Machine, text: &str) -> Result<Machine, SpecError> {
     let nodes = nodes(machine, graph, &listed)?;
     let sizes: Vec<u32> = listed.sizes.iter().map(|(_, size, _)| *size).collect();
     let part = network(&machine.name, part(graph, &nodes))?.topology;
-    let placed = with_network(machine, part, sizes)?;
+    let placed = with_network(machine, part, &sizes)?;
     let unused = graph.nodes as usize - nodes.len();
     let placed = match unused {
         0 => placed,

@@ -123,8 +123,11 @@ fn networks_read_back() {
     }
 }
 
+/// Links as their ends and the seconds of a byte.
+type Routes = Vec<Vec<(u32, u32, f64)>>;
+
 /// By pair of nodes the seconds of a byte on each link of the route, and its loads by pairs of vertices.
-fn routes(machine: &Machine) -> (Vec<Vec<(u32, u32, f64)>>, BTreeMap<(u32, u32), Vec<u32>>) {
+fn routes(machine: &Machine) -> (Routes, BTreeMap<(u32, u32), Vec<u32>>) {
     let Shape::Graph(graph) = machine.topology.network() else { panic!("a graph") };
     let (mut routes, mut loads) = (Vec::new(), vec![0; graph.links.count()]);
     for (from, to) in (0..graph.nodes).flat_map(|a| (0..graph.nodes).map(move |b| (a, b))) {
