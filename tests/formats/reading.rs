@@ -283,6 +283,30 @@ fn files_of_other_programs_get_the_steps_of_their_order() {
     );
 }
 
+/// SMPI writes sizes as floating-point numbers.
+#[test]
+fn sizes_of_traces_may_have_exponents() {
+    let machine = machine("full:2").unwrap();
+    let inputs = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs/smpi-traces");
+    let read = formats::read(&inputs, &target(&machine)).unwrap();
+    assert_eq!(messages(&read), [(0, 0, 1, 1_000_000)]);
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("traces.txt", "0\n1\n"), ("1", "1 init\n1 recv 0 0 8\n1 finalize\n")] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    for size in ["8.0", "0.8e1", "8E0"] {
+        std::fs::write(folder.path().join("0"), format!("0 send 1 0 {size}\n")).unwrap();
+        let read = formats::read(folder.path(), &target(&machine)).unwrap();
+        assert_eq!(messages(&read), [(0, 0, 1, 8)], "{size}");
+    }
+    for size in ["1.5", "-8", "+8", "nan", "inf", "1e300", "1e17", "8e", "0x8", "8,0"] {
+        std::fs::write(folder.path().join("0"), format!("0 send 1 0 {size}\n")).unwrap();
+        let refused = formats::read(folder.path(), &target(&machine)).unwrap_err().to_string();
+        let rule = format!("line 1: count is `{size}`, not a whole number in range");
+        assert!(refused.contains(&rule), "{refused}");
+    }
+}
+
 /// A profiler writes counts as doubles; ranks 2 and 3 wait for ranks 0 and 1 before two barriers.
 #[test]
 fn traces_count_doubles_and_wait_at_each_barrier() {

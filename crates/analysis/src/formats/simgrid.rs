@@ -10,7 +10,7 @@
 //! In folders of other programs, `traces.txt`, or the file given, names the traces of the ranks.
 //! Sends and receives match by ranks and tag in the order written. Steps follow from blocking sends
 //! and receives, `wait`, `waitall` and `barrier`. `compute` and `sleep` are ignored. Counts are in
-//! the datatypes of the trace, by default bytes. Collective operations are refused, as they name no
+//! the datatypes of the trace, by default bytes, and may be written as `1e6`. Collective operations are refused, as they name no
 //! messages. Routes are the machine's.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -26,7 +26,7 @@ use super::ends::{Ends, MessageEnd, Named};
 use super::jsonl;
 use super::lines::Lines;
 use super::local::Local;
-use super::messages::{check_ranks, ends, number, rank};
+use super::messages::{beginning, check_ranks, ends, number, rank};
 use super::order::{self, Order, Point};
 use super::{Listing, ReadError, Seen, Source, Target, failed};
 use crate::AnalysisError;
@@ -255,6 +255,18 @@ fn list(input: &mut BufReader<File>, target: &Target<'_>) -> Result<Vec<String>,
     checked.map_err(|message| lines.error(message)).map(|()| names)
 }
 
+/// A count, which SMPI also writes as `1e6`.
+fn whole(text: &str) -> Option<u64> {
+    let text = Some(text).filter(|text| text.starts_with(|c: char| c.is_ascii_digit()))?;
+    text.parse().ok().or_else(|| {
+        let value = text.parse().ok().filter(|value: &f64| value.fract() == 0.0)?;
+        (value <= MOST_EXACT).then_some(value as u64)
+    })
+}
+
+/// The largest number up to which all whole numbers are exact.
+const MOST_EXACT: f64 = (1u64 << 53) as f64;
+
 /// The state of the reader of one trace.
 struct Program {
     own: Rank,
@@ -359,7 +371,9 @@ impl Program {
         let (from, to) = if sends { (self.own, peer) } else { (peer, self.own) };
         let (from, to) = ends(from.0.into(), to.0.into(), self.ranks)?;
         let tag = number("tag", tag)?;
-        let count: u64 = number("count", count)?;
+        let count = whole(count).ok_or_else(|| {
+            format!("count is `{}`, not a whole number in range", beginning(count))
+        })?;
         let each = match *kind {
             [] => Some(self.unit),
             [kind] => DATATYPES.get(number::<usize>("datatype", kind)?).copied(),
