@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use topocoll::contention::{Job, Placed, Settings, read_nodes};
 use topocoll::formats::{self, FORMATS, Reader, Target};
 use topocoll::{
-    Block, Catalogue, Demand, Drawn, Exchange, Machine, Parameters, Problem, Rank, Schedule,
+    Block, Catalogue, Collective, Demand, Drawn, Exchange, Machine, Measured, Parameters, Problem, Rank, Schedule,
     Setting, files, machine, spec, units, verify,
 };
 use topocoll_certificate::check;
@@ -16,7 +16,7 @@ use topocoll_certificate::check;
 pub(crate) type Reads = fn(&[u8]);
 
 /// Every target, named as its folder in `corpus`.
-pub(crate) const TARGETS: [(&str, Reads); 7] = [
+pub(crate) const TARGETS: [(&str, Reads); 8] = [
     ("machine", machine_text),
     ("schedule", schedule),
     ("traces", traces),
@@ -24,6 +24,7 @@ pub(crate) const TARGETS: [(&str, Reads); 7] = [
     ("demand", demand),
     ("placement", placement),
     ("settings", settings),
+    ("measured", measured),
 ];
 
 /// Memory limit of readers, in bytes.
@@ -154,6 +155,18 @@ pub(crate) fn demand(data: &[u8]) {
                 let own = Block { from: Rank(0), to: Rank(0) };
                 assert!(demand.bytes(own) <= topocoll::MAX_BLOCK_BYTES);
             }
+        }
+    }
+}
+
+/// Measured times of both operations.
+pub(crate) fn measured(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for asked in [None, Some(Collective::AllToAll), Some(Collective::AllGather)] {
+        if let Ok((measured, _)) = Measured::read(text, asked, 4) {
+            assert!(measured.ranks.is_none_or(|ranks| ranks == 4) && !measured.rows.is_empty());
+            let is_real = |seconds: f64| seconds > 0.0 && seconds.is_finite();
+            assert!(measured.rows.iter().all(|row| row.1 > 0 && is_real(row.2)));
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use targets::TARGETS;
 
 /// Folders of other tests whose files are inputs too.
-const SEEDS: [(&str, &[&str]); 7] = [
+const SEEDS: [(&str, &[&str]); 8] = [
     (
         "machine",
         &["topologies", "tests/errors", "tests/inputs", "tests/machines", "tests/machines/refused"],
@@ -22,6 +22,7 @@ const SEEDS: [(&str, &[&str]); 7] = [
     ("demand", &["tests/demands"]),
     ("placement", &["tests/placements"]),
     ("settings", &[]),
+    ("measured", &["tests/measured"]),
 ];
 
 /// Alterations of each input.

@@ -21,8 +21,8 @@ use crate::values::{
 use crate::{completion, uses};
 
 pub(crate) use commands::{
-    Algorithms, Bounds, Calibrate, Check, Completions, Machines, Man, MpiProgram, Report, Run,
-    Schedule, Select, Simulate, Sweep, Tune, Verify,
+    Algorithms, Bounds, Calibrate, Check, Compare, Completions, Machines, Man, MpiProgram, Report,
+    Run, Schedule, Select, Simulate, Sweep, Tune, Verify,
 };
 
 /// Best all-to-all and all-gather schedules for machines with a shape: proved, priced, written out.
@@ -96,6 +96,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Measure exchanges on this computer and write a machine file.
     Calibrate(Calibrate),
+    /// Compare times that OSU's micro-benchmarks, IMB or nccl-tests measured with predicted ones.
+    Compare(Compare),
     /// Write a tuning file that selects among an MPI library's own algorithms.
     Tune(Tune),
     /// Print completions of commands and options for a shell.

@@ -5,6 +5,7 @@ mod bounds;
 mod calibrate;
 mod calibrate_mpi;
 mod check;
+mod compare;
 mod conflicts;
 mod front;
 mod gains;
@@ -56,6 +57,7 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
         Command::Sweep(args) => sweep::run(args),
         Command::Report(args) => report::run(args),
         Command::Calibrate(args) => calibrate::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Tune(args) => tune::run(args),
         Command::Completions(args) => help::completions(args.shell),
         Command::Man(args) => help::pages(&args.out),

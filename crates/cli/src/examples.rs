@@ -71,6 +71,15 @@ pub(crate) const REPORT: &str = "Examples:
 pub(crate) const CALIBRATE: &str = "Examples:
   topocoll calibrate --ranks 4 --rounds 1 --out here.toml";
 
+pub(crate) const COMPARE: &str = "Examples:
+  topocoll compare infiniband-8x4 osu_alltoall.txt
+  topocoll compare full:4 --ports 3 --bandwidth 300GB/s alltoall_perf.txt --algorithm direct
+
+Words:
+  size   of OSU and IMB bytes from a rank to each other, which is a block; of nccl-tests bytes of the
+         whole buffer, which is a block for each rank
+  ratio  measured over predicted";
+
 pub(crate) const TUNE: &str = "Examples:
   topocoll tune sp1-64 --for openmpi --op alltoall
   topocoll tune full:16 --ports 15 --for openmpi --op alltoall --communicators 4,8,16 --out rules";

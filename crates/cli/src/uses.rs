@@ -119,6 +119,8 @@ const ROWS: &[Row] = &[
         only: "--measured", uses: |of| of.has("--measured") },
     Row { commands: &["calibrate"], options: &["--launch", "--program"],
         only: "--mpi", uses: |of| of.has("--mpi") },
+    Row { commands: &["compare"], options: &["--block"],
+        only: "other commands: the measured file has the sizes", uses: |_| false },
     Row { commands: &["bounds"], options: &["--rearrangement"],
         only: "other commands: bounds have none", uses: |_| false },
     Row { commands: &["schedule"], options: &["--json"],

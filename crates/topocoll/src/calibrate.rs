@@ -160,32 +160,40 @@ pub fn fit_processes(samples: &[Sample]) -> Fit {
 
 /// Fits the first terms; the others are 0.
 fn least_squares(samples: &[Sample], fitted: usize) -> Fit {
-    let mut products = [[0.0; 4]; 4];
-    let mut sums = [0.0; 4];
-    for sample in samples {
-        let terms = terms(sample).map(|term| term / sample.seconds);
-        for i in 0..4 {
-            sums[i] += terms[i];
-            for j in 0..4 {
+    let [startup, per_byte, rearrangement, exchange] = nonnegative(samples.iter().map(|sample| {
+        let mut terms = terms(sample).map(|term| term / sample.seconds);
+        terms[fitted..].fill(0.0);
+        (terms, 1.0)
+    }));
+    let threads = samples.iter().map(|sample| sample.threads).max().unwrap_or(1);
+    let mut fit = Fit { startup, per_byte, rearrangement, exchange, threads, error: 0.0 };
+    let square = |sample: &Sample| (fit.seconds(sample) / sample.seconds - 1.0).powi(2);
+    fit.error = (samples.iter().map(square).sum::<f64>() / samples.len().max(1) as f64).sqrt();
+    fit
+}
+
+/// The values, not negative, for which sums of terms times values come nearest to targets, by the sum of
+/// squares. A value whose terms are all 0 is 0.
+pub(crate) fn nonnegative<const N: usize>(rows: impl Iterator<Item = ([f64; N], f64)>) -> [f64; N] {
+    let (mut products, mut sums) = ([[0.0; N]; N], [0.0; N]);
+    for (terms, target) in rows {
+        for i in 0..N {
+            sums[i] += terms[i] * target;
+            for j in 0..N {
                 products[i][j] += terms[i] * terms[j];
             }
         }
     }
     // Optimizes one value after the other; the sum of squares is convex, so this converges to the
     // minimum.
-    let mut values = [0.0f64; 4];
+    let mut values = [0.0f64; N];
     for _ in 0..SWEEPS {
-        for i in (0..fitted).filter(|&i| products[i][i] > 0.0) {
-            let others: f64 = (0..4).filter(|&j| j != i).map(|j| products[i][j] * values[j]).sum();
+        for i in (0..N).filter(|&i| products[i][i] > 0.0) {
+            let others: f64 = (0..N).filter(|&j| j != i).map(|j| products[i][j] * values[j]).sum();
             values[i] = ((sums[i] - others) / products[i][i]).max(0.0);
         }
     }
-    let [startup, per_byte, rearrangement, exchange] = values;
-    let threads = samples.iter().map(|sample| sample.threads).max().unwrap_or(1);
-    let mut fit = Fit { startup, per_byte, rearrangement, exchange, threads, error: 0.0 };
-    let square = |sample: &Sample| (fit.seconds(sample) / sample.seconds - 1.0).powi(2);
-    fit.error = (samples.iter().map(square).sum::<f64>() / samples.len().max(1) as f64).sqrt();
-    fit
+    values
 }
 
 /// Passes over the values in a fit, far more than four values need.

@@ -260,6 +260,22 @@ pub(crate) struct Calibrate {
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::COMPARE)]
+pub(crate) struct Compare {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The output of osu_alltoall, osu_allgather, IMB's Alltoall or Allgather, alltoall_perf or
+    /// all_gather_perf
+    pub(crate) file: PathBuf,
+    /// The algorithm to predict [default: at each size the choice of select]
+    #[arg(long, add = ArgValueCompleter::new(completion::algorithms))]
+    pub(crate) algorithm: Option<String>,
+    /// A parameter of the algorithm
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, requires = "algorithm", add = ArgValueCompleter::new(completion::settings))]
+    pub(crate) set: Vec<(String, Setting)>,
+}
+
+#[derive(ClapArgs, Debug)]
 #[command(after_help = examples::SCHEDULE)]
 pub(crate) struct Schedule {
     #[command(flatten)]
