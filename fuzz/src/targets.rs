@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 use topocoll::contention::{Job, Placed, Settings, read_nodes};
 use topocoll::formats::{self, FORMATS, Reader, Target};
 use topocoll::{
-    Block, Catalogue, Collective, Demand, Drawn, Exchange, Machine, Measured, Parameters, Problem, Rank, Schedule,
-    Setting, files, machine, spec, units, verify,
+    Block, Catalogue, Collective, Demand, Drawn, Exchange, Machine, Measured, Parameters, Problem,
+    Rank, Schedule, Setting, files, machine, spec, units, verify,
 };
 use topocoll_certificate::check;
 

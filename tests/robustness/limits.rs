@@ -9,8 +9,8 @@ use topocoll::exec::Plan;
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
     AnalysisError, Block, Catalogue, Collective, Coordinates, Demand, Graph, Grid, MAX_BLOCK_BYTES,
-    Machine, Method, MixedRadix, NotApplicable, Origin, Parameters, Problem, Rank, RankClasses,
-    Request, Route, Rule, Schedule, Setting, Shape, Slot, SlotSet, Step, Strided,
+    Machine, Measured, Method, MixedRadix, NotApplicable, Origin, Parameters, Problem, Rank,
+    RankClasses, Request, Route, Rule, Schedule, Setting, Shape, Slot, SlotSet, Step, Strided,
     check_demand_work, files, load_file, machine, spec, verify,
 };
 use topocoll_certificate::check;
@@ -19,7 +19,7 @@ use topocoll_certificate::check;
 /// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 40] = [
+const ROWS: [Row; 41] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
@@ -56,6 +56,7 @@ const ROWS: [Row; 40] = [
         elements,
         "more than 256 nested elements",
     ),
+    ("rows of measured times", 1000, rows_of_times, "more than 1000 rows"),
     ("ranks of a schedule that is read", 65_535, ranks_read, "at most 65535 are read"),
     ("bytes of a message that is read", MAX_BLOCK_BYTES, message, "at most 1099511627776"),
     (
@@ -340,6 +341,12 @@ fn other_file(bytes: u64) -> Result<(), String> {
 fn host(characters: u64) -> Result<(), String> {
     let name = "n".repeat(characters as usize);
     text(files::read("named", &format!("SwitchName=s Nodes={name}\n")))
+}
+
+fn rows_of_times(count: u64) -> Result<(), String> {
+    let rows = "8  1.5\n".repeat(count as usize);
+    let text = format!("# OSU MPI Allgather Latency Test v7\n# Size       Avg Latency(us)\n{rows}");
+    Measured::read(&text, None, 4).map(drop).map_err(|error| error.to_string())
 }
 
 fn hosts(hosts: u64) -> Result<(), String> {

@@ -21,8 +21,8 @@ use crate::values::{
 use crate::{completion, uses};
 
 pub(crate) use commands::{
-    Algorithms, Bounds, Calibrate, Check, Compare, Completions, Machines, Man, MpiProgram, Report,
-    Run, Schedule, Select, Simulate, Sweep, Tune, Verify,
+    Algorithms, Bounds, Calibrate, Check, Compare, Completions, Detect, Machines, Man, MpiProgram,
+    Report, Run, Schedule, Select, Simulate, Sweep, Tune, Verify,
 };
 
 /// Best all-to-all and all-gather schedules for machines with a shape: proved, priced, written out.
@@ -98,6 +98,8 @@ pub(crate) enum Command {
     Calibrate(Calibrate),
     /// Compare times that OSU's micro-benchmarks, IMB or nccl-tests measured with predicted ones.
     Compare(Compare),
+    /// Write a machine file of the machine that this runs on.
+    Detect(Detect),
     /// Write a tuning file that selects among an MPI library's own algorithms.
     Tune(Tune),
     /// Print completions of commands and options for a shell.

@@ -7,6 +7,7 @@ mod calibrate_mpi;
 mod check;
 mod compare;
 mod conflicts;
+mod detect;
 mod front;
 mod gains;
 mod heading;
@@ -58,6 +59,7 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
         Command::Report(args) => report::run(args),
         Command::Calibrate(args) => calibrate::run(args),
         Command::Compare(args) => compare::run(args),
+        Command::Detect(args) => detect::run(args),
         Command::Tune(args) => tune::run(args),
         Command::Completions(args) => help::completions(args.shell),
         Command::Man(args) => help::pages(&args.out),

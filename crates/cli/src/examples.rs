@@ -69,7 +69,8 @@ pub(crate) const REPORT: &str = "Examples:
   topocoll report mesh:8x8 --block 64 --algorithm direct --out mesh.html";
 
 pub(crate) const CALIBRATE: &str = "Examples:
-  topocoll calibrate --ranks 4 --rounds 1 --out here.toml";
+  topocoll calibrate --ranks 4 --rounds 1 --out here.toml
+  topocoll calibrate --ranks 32 --measured osu_alltoall.txt --algorithm direct";
 
 pub(crate) const COMPARE: &str = "Examples:
   topocoll compare infiniband-8x4 osu_alltoall.txt
@@ -79,6 +80,10 @@ Words:
   size   of OSU and IMB bytes from a rank to each other, which is a block; of nccl-tests bytes of the
          whole buffer, which is a block for each rank
   ratio  measured over predicted";
+
+pub(crate) const DETECT: &str = "Examples:
+  topocoll detect
+  topocoll detect --out detected.toml";
 
 pub(crate) const TUNE: &str = "Examples:
   topocoll tune sp1-64 --for openmpi --op alltoall

@@ -15,6 +15,7 @@ mod examples;
 mod failure;
 mod host;
 mod machine;
+mod programs;
 mod render;
 mod unfinished;
 mod uses;

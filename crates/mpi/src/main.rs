@@ -2,6 +2,7 @@
 //! `topocoll-mpi [ROUNDS [alltoall|allgather [RANKS]]]`. The first rank writes one JSON object: a
 //! [`Network`], from which `topocoll calibrate --mpi` makes a machine file; or, with an operation,
 //! the [`Times`] of the library among the first RANKS ranks, for `topocoll tune --measured`.
+//! `topocoll-mpi detect` measures nothing: the first rank writes a machine file of the hosts of all ranks.
 //!
 //! Each all-to-all with each setting runs on the ranks of the largest node, and on one rank of each
 //! node. The terms of the steps model are fitted to the fastest runs. With one node, or one rank
@@ -21,7 +22,7 @@ use mpi_sys as mpi;
 use topocoll::tune::Times;
 use topocoll::{
     Collective, Fit, Machine, Network, Parameters, Problem, fit_processes, injection_of, machine,
-    samples,
+    samples, spec,
 };
 use topocoll_mpi::Exchange;
 
@@ -80,11 +81,14 @@ struct Asked {
     own: Option<(Collective, u32)>,
     /// By rank, its node: the lowest rank there.
     of: Vec<u32>,
+    /// Whether only the hosts are asked for.
+    detects: bool,
 }
 
 fn answer(world: &Group, asked: &Asked) -> Outcome<String> {
-    let Asked { rounds, own, of } = asked;
+    let Asked { rounds, own, of, detects } = asked;
     Ok(match *own {
+        None if *detects => detected(world, of)?,
         None => serde_json::to_string(&measured(world, of, *rounds)?)?,
         Some((operation, ranks)) => {
             let part = world.split(u32::from(world.rank < ranks));
@@ -99,7 +103,8 @@ fn answer(world: &Group, asked: &Asked) -> Outcome<String> {
 
 /// Reads the arguments. All ranks get the same result or error.
 fn asked(world: &Group) -> Result<Asked, String> {
-    let rounds = match std::env::args().nth(1) {
+    let detects = std::env::args().nth(1).is_some_and(|first| first == "detect");
+    let rounds = match std::env::args().nth(1).filter(|_| !detects) {
         None => ROUNDS,
         Some(text) => text
             .parse()
@@ -127,7 +132,7 @@ fn asked(world: &Group) -> Result<Asked, String> {
                     start them with --map-by slot"
             .into());
     }
-    Ok(Asked { rounds, own, of })
+    Ok(Asked { rounds, own, of, detects })
 }
 
 /// Ranks that measure together.
@@ -178,6 +183,26 @@ impl Group {
             mpi::PMPI_Allgather(from, 1, word, to, 1, word, self.comm);
         }
         all
+    }
+
+    /// By rank, the name of its host.
+    fn hosts(&self) -> Vec<String> {
+        /// At least as long as any MPI's name.
+        const LONGEST: usize = 256;
+        let (mut own, mut all) = ([0u8; LONGEST], vec![0u8; LONGEST * self.ranks as usize]);
+        // SAFETY: all ranks call it; room for a name, and for those of all.
+        unsafe {
+            let (mut length, byte) = (0, mpi::RSMPI_UINT8_T);
+            mpi::PMPI_Get_processor_name(own.as_mut_ptr().cast(), &raw mut length);
+            let (from, to, count) =
+                (own.as_ptr().cast(), all.as_mut_ptr().cast(), LONGEST as c_int);
+            mpi::PMPI_Allgather(from, count, byte, to, count, byte, self.comm);
+        }
+        let name = |bytes: &[u8]| {
+            let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+            String::from_utf8_lossy(&bytes[..end]).into_owned()
+        };
+        all.chunks(LONGEST).map(name).collect()
     }
 
     /// The largest value of all ranks.
@@ -348,6 +373,36 @@ fn wait(open: &mut Vec<mpi::MPI_Request>) -> Outcome<()> {
 
 fn ended(code: c_int) -> Outcome<()> {
     if code == 0 { Ok(()) } else { Err(format!("a message: MPI's error {code}").into()) }
+}
+
+/// A machine file of the hosts and their ranks; no time is measured.
+fn detected(world: &Group, of: &[u32]) -> Outcome<String> {
+    let hosts = world.hosts();
+    let nodes = of.chunk_by(|a, b| a == b).map(|node| (&hosts[node[0] as usize], node.len()));
+    let nodes: Vec<_> = nodes.collect();
+    let form = match nodes.iter().any(|(_, ranks)| *ranks > 1) && nodes.len() > 1 {
+        true => {
+            let sizes: Vec<_> = nodes.iter().map(|(_, ranks)| ranks.to_string()).collect();
+            format!("cluster:{}", sizes.join(","))
+        }
+        false => format!("full:{}", world.ranks),
+    };
+    let mut machine = machine(&form)?;
+    let mut cite = |key: &str, source| machine.sources.push((key.to_owned(), source));
+    let slots: Vec<_> = nodes.iter().map(|(host, ranks)| format!("{host}:{ranks}")).collect();
+    cite("title", format!("This computer's MPI, {form}"));
+    cite(
+        "shape",
+        format!(
+            "MPI_Comm_split_type by shared memory, MPI_Get_processor_name: {}",
+            slots.join(",")
+        ),
+    );
+    let measure = format!("topocoll calibrate --mpi --launch 'mpirun -np {}'", world.ranks);
+    for key in ["ports", "startup", "per_byte", "per_hop", "rearrangement", "barrier"] {
+        cite(key, format!("assumed; measure it: {measure}"));
+    }
+    Ok(spec::write_file(&machine)?)
 }
 
 /// Runs on all ranks; each gets the same result.

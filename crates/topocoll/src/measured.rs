@@ -23,8 +23,10 @@ struct Benchmark {
     times: &'static [&'static str],
     /// The most columns that rows leave out, before that of the times.
     left_out: usize,
-    /// Bytes of a block in a row, and the ranks, where it tells them.
-    block: fn(&[&str]) -> Option<(u64, Option<u32>)>,
+    /// Bytes of a block in a row.
+    block: fn(&[&str]) -> Option<u64>,
+    /// Whether a size is that of a block for each rank.
+    whole: bool,
 }
 
 /// Every benchmark. The first whose columns are in a text reads it.
@@ -36,7 +38,8 @@ const BENCHMARKS: &[Benchmark] = &[
         columns: ["Size  ", "  "],
         times: &["Max Latency(us)", "Avg Latency(us)", "Pure Comm.(us)"],
         left_out: 0,
-        block: |row| Some((row[0].parse().ok()?, None)),
+        block: |row| row[0].parse().ok(),
+        whole: false,
     },
     Benchmark {
         name: "IMB",
@@ -45,7 +48,8 @@ const BENCHMARKS: &[Benchmark] = &[
         columns: ["bytes ", " "],
         times: &["t_max[usec]", "t_pure[usec]"],
         left_out: 0,
-        block: |row| Some((row[0].parse().ok()?, None)),
+        block: |row| row[0].parse().ok(),
+        whole: false,
     },
     Benchmark {
         name: "nccl-tests",
@@ -58,15 +62,8 @@ const BENCHMARKS: &[Benchmark] = &[
         times: &["time"],
         // An operation of reductions, and a root.
         left_out: 2,
-        block: |row| {
-            let (size, count): (u64, u64) = (row[0].parse().ok()?, row[1].parse().ok()?);
-            let block = count.checked_mul(width(row[2])?)?;
-            match size {
-                0 => Some((0, None)),
-                _ if block == 0 || size % block > 0 => None,
-                _ => Some((block, Some(u32::try_from(size / block).ok()?))),
-            }
-        },
+        block: |row| row[1].parse::<u64>().ok()?.checked_mul(width(row[2])?),
+        whole: true,
     },
 ];
 
@@ -137,9 +134,10 @@ impl Measured {
         ranks: u32,
     ) -> Result<(Self, Vec<String>), SpecError> {
         let tables = tables(text)?;
-        let named = |table: &Self| match table.ranks {
-            Some(ranks) => format!("{} of {ranks} ranks (line {})", table.test, table.line),
-            None => format!("{} (line {})", table.test, table.line),
+        let named = |table: &Self| {
+            let test = if table.test.is_empty() { "a test without a name" } else { &table.test };
+            let ranks = table.ranks.map_or(String::new(), |ranks| format!(" of {ranks} ranks"));
+            format!("{test}{ranks} (line {})", table.line)
         };
         let all = match &tables[..] {
             [] => "no row has a size and a time".to_owned(),
@@ -227,13 +225,16 @@ fn tables(text: &str) -> Result<Vec<Measured>, SpecError> {
         let missing = missing.ok_or_else(|| {
             refuse(format!("{} columns, where the line above the table has {width}", row.len()))
         })?;
-        let (block, own) = (benchmark.block)(&row)
-            .ok_or_else(|| refuse("no size, or no count and type of this size".to_owned()))?;
-        if block == 0 {
+        let rule = || refuse("no size, or no count and type of this size".to_owned());
+        let size: u64 = row[0].parse().map_err(|_| rule())?;
+        if size == 0 {
             continue;
         }
+        let divides = |block: &u64| *block > 0 && size % block == 0;
+        let block = (benchmark.block)(&row).filter(divides).ok_or_else(rule)?;
+        let own = benchmark.whole.then(|| u32::try_from(size / block).unwrap_or(u32::MAX));
         let time = row[place - missing];
-        let seconds = time.parse().map_or(f64::NAN, |us: f64| us * 1e-6);
+        let seconds = time.parse().map_or(f64::NAN, |us: f64| us / 1e6);
         if !(seconds > 0.0 && seconds.is_finite()) {
             let rule = "not a time in microseconds above 0";
             return Err(refuse(format!("{} is `{time}`, {rule}", table.column)));
@@ -242,7 +243,7 @@ fn tables(text: &str) -> Result<Vec<Measured>, SpecError> {
             return Err(refuse(format!("a buffer of {own} blocks, and of {above} in rows above")));
         }
         table.ranks = table.ranks.or(own);
-        table.rows.push((row[0].parse().unwrap_or(block), block, seconds));
+        table.rows.push((size, block, seconds));
         count += 1;
         if count > MAX_ROWS {
             return Err(refuse(format!("more than {MAX_ROWS} rows")));

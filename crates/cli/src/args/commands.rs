@@ -7,7 +7,7 @@ use clap::builder::{
 };
 use clap::{Arg, Args as ClapArgs};
 use clap_complete::engine::ArgValueCompleter;
-use topocoll::Setting;
+use topocoll::{Collective, Setting};
 
 use super::{Common, Method, Open, Options, Ranks, Routing, Subject, Sync, Ties};
 use crate::values::{
@@ -251,6 +251,18 @@ pub(crate) struct Calibrate {
     pub(crate) mpi: bool,
     #[command(flatten)]
     pub(crate) mpi_program: MpiProgram,
+    /// Measure nothing: fit startup and bandwidth to times that a benchmark printed, as `compare` does
+    #[arg(long, value_name = "FILE", requires = "algorithm", conflicts_with_all = ["threads", "check", "mpi", "json"])]
+    pub(crate) measured: Option<PathBuf>,
+    /// The algorithm that the benchmark ran
+    #[arg(long, requires = "measured", add = ArgValueCompleter::new(completion::algorithms))]
+    pub(crate) algorithm: Option<String>,
+    /// A parameter of the algorithm
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, requires = "algorithm", add = ArgValueCompleter::new(completion::settings))]
+    pub(crate) set: Vec<(String, Setting)>,
+    /// The operation, if the benchmark's output does not say it
+    #[arg(long, requires = "measured")]
+    pub(crate) op: Option<Collective>,
     /// Write the machine file here, not to standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -273,6 +285,17 @@ pub(crate) struct Compare {
     /// A parameter of the algorithm
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, requires = "algorithm", add = ArgValueCompleter::new(completion::settings))]
     pub(crate) set: Vec<(String, Setting)>,
+    /// Also write the machine file of the machine with the startup and bandwidth that fit
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(after_help = examples::DETECT)]
+pub(crate) struct Detect {
+    /// Write the machine file here, not to standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(ClapArgs, Debug)]

@@ -3,6 +3,7 @@ use std::io::Write as _;
 use serde::Serialize;
 use topocoll::{Fit, Regret, Sample, fit, measure, regret};
 
+use super::compare::{compared, write_fitted};
 use super::plural;
 use crate::bar::{PROGRESS, starting};
 use crate::host::{check_threads, cores, memory};
@@ -50,6 +51,11 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     check_files(&[("--out", args.out.as_deref())])?;
     if args.mpi {
         return super::calibrate_mpi::run(args);
+    }
+    if let Some(path) = &args.measured {
+        let machine = topocoll::machine(&format!("full:{}", args.ranks))?;
+        let found = compared(&machine, path, args.op, args.algorithm.as_deref(), &args.set)?;
+        return write_fitted(&machine, &found, path, args.out.as_deref());
     }
     // No rank runs on two threads at once.
     let threads = args.threads.unwrap_or_else(cores).min(args.ranks as usize);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod arguments;
+mod detect;
 mod files;
 mod floors;
 mod gains;

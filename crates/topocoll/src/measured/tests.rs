@@ -18,31 +18,31 @@ const ALL_GATHER: Option<Collective> = Some(Collective::AllGather);
 fn sizes_of_mpi_benchmarks_are_blocks() {
     let (osu, others) = Measured::read(&file("osu_alltoall.txt"), None, 32).unwrap();
     assert_eq!((osu.operation(), osu.ranks, osu.rows.len()), (ALL_TO_ALL, None, 8));
-    assert_eq!((osu.rows[3], osu.column), ((512, 512, 98.52e-6), "Avg Latency(us)"));
+    assert_eq!((osu.rows[3], osu.column), ((512, 512, 98.52 / 1e6), "Avg Latency(us)"));
     assert!(others.is_empty());
     // With options the slowest rank is printed too.
     let (osu, _) = Measured::read(&file("osu_allgather.txt"), None, 32).unwrap();
     assert_eq!((osu.operation(), osu.column), (ALL_GATHER, "Max Latency(us)"));
-    assert_eq!(osu.rows[1], (1024, 1024, 6.40e-6));
+    assert_eq!(osu.rows[1], (1024, 1024, 6.40 / 1e6));
     let (imb, others) = Measured::read(&file("imb.txt"), None, 4).unwrap();
     assert_eq!((imb.operation(), imb.ranks, imb.rows.len()), (ALL_TO_ALL, Some(4), 3));
-    assert_eq!((imb.rows[0], imb.column), ((1, 1, 10.02e-6), "t_max[usec]"));
+    assert_eq!((imb.rows[0], imb.column), ((1, 1, 10.02 / 1e6), "t_max[usec]"));
     assert_eq!(others, ["Alltoall of 2 ranks (line 6)", "Bcast of 4 ranks (line 26)"]);
     let (two, _) = Measured::read(&file("imb.txt"), ALL_TO_ALL, 2).unwrap();
-    assert_eq!(two.rows[2].2, 110.50e-6);
+    assert_eq!(two.rows[2].2, 110.50 / 1e6);
 }
 
 #[test]
 fn sizes_of_nccl_are_whole_buffers() {
     let (nccl, _) = Measured::read(&file("alltoall_perf.txt"), None, 4).unwrap();
     assert_eq!((nccl.operation(), nccl.ranks, nccl.rows.len()), (ALL_TO_ALL, Some(4), 4));
-    assert_eq!(nccl.rows[0], (65_536, 16_384, 14.10e-6));
-    assert_eq!(nccl.rows[3], (1 << 32, 1 << 30, 11_210.0 * 1e-6));
+    assert_eq!(nccl.rows[0], (65_536, 16_384, 14.10 / 1e6));
+    assert_eq!(nccl.rows[3], (1 << 32, 1 << 30, 11_210.0 / 1e6));
     // Earlier versions name no test and print no root; of all-to-alls no reduction.
     let old = file("old-nccl.txt");
     assert!(refused(&old, None, 4).contains("--op"));
     let (nccl, _) = Measured::read(&old, ALL_TO_ALL, 4).unwrap();
-    assert_eq!(nccl.rows[0], (268_435_456, 67_108_864, 520_935.0 * 1e-6));
+    assert_eq!(nccl.rows[0], (268_435_456, 67_108_864, 520_935.0 / 1e6));
     let pasted = format!("$ mpirun -np 4 build/all_gather_perf -b 256M\n{old}");
     assert_eq!(Measured::read(&pasted, None, 4).unwrap().0.operation(), ALL_GATHER);
     assert!(refused(&pasted, ALL_TO_ALL, 4).contains("no table of alltoall: all_gather_perf of 4"));
@@ -88,14 +88,20 @@ fn wrong_tables_are_refused_with_their_place() {
             assert_eq!(&text[span], rows.trim());
         }
     }
-    assert!(refused(&format!("{osu}{}", "8 1.0\n".repeat(1001)), None, 4).contains("more than 1000"));
+    assert!(
+        refused(&format!("{osu}{}", "8 1.0\n".repeat(1001)), None, 4).contains("more than 1000")
+    );
     assert!(refused(&format!("{osu}8 1\n{osu}8 2\n"), None, 4).contains("several tables fit"));
     assert!(refused("", None, 4).contains("not the output of"));
     let nccl = file("alltoall_perf.txt");
     for (from, to, rule) in [
         ("65536          4096", "65536          4097", "no count and type of this size"),
         ("4096     float", "4096      text", "no count and type of this size"),
-        ("65536          4096", "65536         16384", "a buffer of 4 blocks, and of 1 in rows above"),
+        (
+            "65536          4096",
+            "65536         16384",
+            "a buffer of 4 blocks, and of 1 in rows above",
+        ),
         ("14.10", "N/A", "time is `N/A`"),
         ("3.44    N/A", "3.44", "time is `-1`"),
         ("    time   algbw", "    span   algbw", "no column of times: not one of time"),
@@ -110,8 +116,11 @@ fn wrong_tables_are_refused_with_their_place() {
 /// Times that are twice the startups and half the transmission, beside a fixed term.
 #[test]
 fn a_fit_finds_the_factors_of_startup_and_transmission() {
-    let time = |startup, transmission| {
-        Time { startup, transmission, rearrangement: 1e-6, ..Time::default() }
+    let time = |startup, transmission| Time {
+        startup,
+        transmission,
+        rearrangement: 1e-6,
+        ..Time::default()
     };
     let times: Vec<_> = [(1e-6, 1e-8), (1e-6, 1e-6), (2e-6, 1e-4), (5e-6, 1e-2)]
         .map(|(startup, bytes)| (time(startup, bytes), 2.0 * startup + 0.5 * bytes + 1e-6))

@@ -28,6 +28,9 @@ const BEGINNINGS: &[(&[&str], &str)] = &[
     (&["topology:", "npus_count:"], "ASTRA-sim's network is not read: write a machine file"),
 ];
 
+/// Columns of measured times: OSU's micro-benchmarks, IMB, nccl-tests.
+const COLUMNS: [&str; 3] = ["Latency(us)", "t_avg[usec]", " algbw "];
+
 /// What the file most likely is.
 pub(super) fn of(begins: &Beginning<'_>) -> Option<&'static str> {
     let root = begins.root.as_ref().map(|root| format!("<{root}"));
@@ -35,7 +38,11 @@ pub(super) fn of(begins: &Beginning<'_>) -> Option<&'static str> {
     let is = |(words, _): &&(&[&str], _)| words.iter().any(|word| first.starts_with(word));
     let all = |is: fn(&str) -> bool| begins.lines.iter().all(|line| is(line));
     let is_number = |c: char| c.is_ascii_digit() || ".,; \t".contains(c);
+    let is_column = |column: &&str| begins.text.contains(column);
     match BEGINNINGS.iter().find(is) {
+        _ if COLUMNS.iter().any(is_column) => {
+            Some("these are measured times: topocoll compare MACHINE FILE")
+        }
         Some((_, guess)) => Some(guess),
         None if first.is_empty() => Some("the file is empty"),
         None if is_value(first) => Some("a machine file has title, shape, ports and timing"),
