@@ -42,7 +42,7 @@ fn files_from_the_field_are_read() {
     for (name, ranks, links, assumed) in [
         ("bom.hosts", 8, 0, ""),
         ("bom.conf", 8, 20, "do not block"),
-        ("bom.xml", 16, 64, ""),
+        ("bom.xml", 16, 64, "no effect: core, speed"),
         ("comment-first-line.hosts", 8, 0, ""),
         ("max_slots.hosts", 12, 0, "max_slots of hosts have no effect"),
         ("user_comment.hosts", 8, 0, "user@ of hosts have no effect"),
@@ -59,6 +59,8 @@ fn files_from_the_field_are_read() {
         ("topology.yaml", 4, 12, "do not block"),
         ("lstopo-disallowed.xml", 2, 0, ""),
         ("rocm-smi-topo.txt", 4, 8, "50 GB/s an XGMI link"),
+        ("flat-cluster.xml", 16, 33, "no effect: speed"),
+        ("limiter.xml", 16, 64, "limiter_link limits what a host sends"),
     ] {
         let machine = machine(&path(&format!("../inputs/{name}"))).unwrap();
         assert_eq!((machine.ranks(), machine.topology.links()), (ranks, links), "{name}");
@@ -351,7 +353,7 @@ fn a_wrong_value_is_refused_at_its_place() {
         ("bomb.xml", "declares entities", 2),
         ("entity.xml", "boom", 2),
         ("radical.xml", "radical names 32 hosts, but torus:5x8 has 40", 3),
-        ("flat.xml", "topology FLAT is not supported: use TORUS, FAT_TREE or DRAGONFLY", 2),
+        ("ring.xml", "topology RING is not supported: use FLAT, TORUS, FAT_TREE or DRAGONFLY", 2),
         ("truncated.xml", "", 0),
         ("picture.xml", "not a known kind of machine file", 1),
         ("twice.conf", "tux3 is listed twice", 2),
@@ -360,7 +362,7 @@ fn a_wrong_value_is_refused_at_its_place() {
         ("none-hosts", "`0` is not a number of ranks", 1),
         ("slots-hosts", "a second number of ranks", 2),
         ("key-hosts", "`colour` is not one of slots", 2),
-        ("hosts.xml", "<host> is not supported", 2),
+        ("peer.xml", "<peer> is not supported", 2),
     ] {
         let path = path(&format!("refused/{name}"));
         let text = std::fs::read_to_string(&path).unwrap();

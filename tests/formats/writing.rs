@@ -337,6 +337,60 @@ fn simgrid(case: &(Schedule, Machine), folder: &Path) -> Result<(), AnalysisErro
     write(&source(case), folder, &|_| ())
 }
 
+/// The seconds of the traces of a folder on a platform, in SimGrid without factors.
+fn replayed(folder: &Path, platform: &Path, ranks: u32) -> f64 {
+    let mut smpirun = Command::new("smpirun");
+    smpirun.current_dir(folder).args(["-np", &ranks.to_string(), "-hostfile", "hostfile"]);
+    smpirun.arg("-platform").arg(platform);
+    for option in [
+        "network/model:CM02",
+        "network/latency-factor:1",
+        "network/bandwidth-factor:1",
+        "network/weight-S:0",
+        "network/crosstraffic:0",
+        "smpi/async-small-thresh:0",
+        "smpi/send-is-detached-thresh:0",
+    ] {
+        smpirun.arg(format!("--cfg={option}"));
+    }
+    let output = smpirun.args(["-replay", "traces.txt"]).output();
+    let output = output.expect("smpirun runs (Debian: simgrid)");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let time = said.split("Simulation time ").nth(1).unwrap_or_else(|| panic!("{said}"));
+    time.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// The seconds of the fluid model.
+fn simulated(case: &(Schedule, Machine)) -> f64 {
+    let traffic = Scheduled::new(&case.0, &case.1);
+    let model = MODELS.iter().find(|known| known.name == "fluid").unwrap();
+    let simulation = simulate(&Request::new(&traffic, &case.1, model, MEMORY));
+    in_seconds(simulation.unwrap().time)
+}
+
+/// SimGrid gives flows over links of long latency less of a link that they share.
+#[test]
+fn a_platform_takes_as_long_in_simgrid() {
+    for (name, within) in [
+        ("inputs/flat-cluster.xml", 0.001),
+        ("machines/zones.xml", 0.08),
+        ("machines/torus.xml", 0.02),
+    ] {
+        let platform = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        let case = written_by(platform.to_str().unwrap(), "direct", None);
+        let folder = tempfile::tempdir().unwrap();
+        simgrid(&case, folder.path()).unwrap();
+        let text = std::fs::read_to_string(&platform).unwrap();
+        let listed = text.contains("topology=");
+        let id = |rank| if listed { format!("n{rank}") } else { case.1.topology.vertex_name(rank) };
+        let hosts: Vec<String> = (0..case.1.ranks()).map(id).collect();
+        std::fs::write(folder.path().join("hostfile"), hosts.join("\n") + "\n").unwrap();
+        let theirs = replayed(folder.path(), &platform, case.1.ranks());
+        let ours = simulated(&case);
+        assert!((theirs - ours).abs() < within * ours + 1e-6, "{name}: {theirs}, {ours}");
+    }
+}
+
 #[test]
 fn simgrid_takes_as_long_as_the_fluid_model() {
     for (name, algorithm) in [
@@ -349,29 +403,8 @@ fn simgrid_takes_as_long_as_the_fluid_model() {
         let case = written_by(name, algorithm, None);
         let folder = tempfile::tempdir().unwrap();
         simgrid(&case, folder.path()).unwrap();
-        let mut smpirun = Command::new("smpirun");
-        smpirun.current_dir(&folder).args(["-np", &case.1.ranks().to_string()]);
-        smpirun.args(["-platform", "platform.xml", "-hostfile", "hostfile"]);
-        for option in [
-            "network/model:CM02",
-            "network/latency-factor:1",
-            "network/bandwidth-factor:1",
-            "network/weight-S:0",
-            "network/crosstraffic:0",
-            "smpi/async-small-thresh:0",
-            "smpi/send-is-detached-thresh:0",
-        ] {
-            smpirun.arg(format!("--cfg={option}"));
-        }
-        let output = smpirun.args(["-replay", "traces.txt"]).output();
-        let output = output.expect("smpirun runs (Debian: simgrid)");
-        let said = String::from_utf8_lossy(&output.stderr);
-        let time = said.split("Simulation time ").nth(1).unwrap_or_else(|| panic!("{said}"));
-        let theirs: f64 = time.split_whitespace().next().unwrap().parse().unwrap();
-        let traffic = Scheduled::new(&case.0, &case.1);
-        let model = MODELS.iter().find(|known| known.name == "fluid").unwrap();
-        let simulation = simulate(&Request::new(&traffic, &case.1, model, MEMORY));
-        let ours = in_seconds(simulation.unwrap().time);
+        let theirs = replayed(folder.path(), Path::new("platform.xml"), case.1.ranks());
+        let ours = simulated(&case);
         // SimGrid prints microseconds.
         assert!((theirs - ours).abs() < 0.02 * ours + 1e-6, "{name} {algorithm}: {theirs}, {ours}");
     }

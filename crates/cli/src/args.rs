@@ -182,6 +182,9 @@ pub(crate) struct Open {
     /// more than four GPUs]
     #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]
     pub(crate) nvlink_switch: Option<bool>,
+    /// Each core of a host in a SimGrid platform is a rank; otherwise each host is
+    #[arg(long)]
+    pub(crate) cores: bool,
     /// Host file or rankfile: ranks are on the nodes that it names, as many as their slots, in its order
     #[arg(long, value_name = "FILE")]
     pub(crate) hosts: Option<PathBuf>,
@@ -190,7 +193,7 @@ pub(crate) struct Open {
 impl Open {
     pub(crate) fn reading(&self) -> Reading {
         let Self { attributes, taper, nvlink, nvlink_switch, .. } = self.clone();
-        Reading { attributes, taper, nvlink, nvlink_switch }
+        Reading { attributes, taper, nvlink, nvlink_switch, cores: self.cores }
     }
 }
 

@@ -84,8 +84,8 @@ const FILES: &[Kind] = &[
     Kind {
         name: "SimGrid platform",
         knows: |begins| begins.root.as_deref() == Some("platform"),
-        open: "",
-        read: |file| simgrid::read(file.name, file.text),
+        open: "--cores",
+        read: |file| simgrid::read(file.name, file.text, file.reading),
     },
     Kind {
         name: "hwloc XML (lstopo)",

@@ -20,6 +20,8 @@ pub struct Reading {
     /// Whether a switch joins the NVLinks of GPUs that all have equally many to each other: unless given,
     /// of more than four GPUs, or where direct links would be more than a GPU has.
     pub nvlink_switch: Option<bool>,
+    /// Whether each core of a host of a SimGrid platform is a rank; otherwise each host is.
+    pub cores: bool,
 }
 
 /// What the hosts below a switch can send over what its links upwards carry: a fraction of at least 1.
@@ -64,6 +66,7 @@ impl Reading {
             ("--attributes", self.attributes.is_some(), NOT_JSON),
             ("--taper", self.taper.is_some(), NOT_OPEN),
             ("--nvlink", self.nvlink.is_some() || self.nvlink_switch.is_some(), NO_NVLINKS),
+            ("--cores", self.cores, NO_CORES),
         ];
         match given.iter().find(|(option, given, _)| *given && *option != open) {
             Some((.., message)) => Err((*message).into()),
@@ -79,3 +82,6 @@ const NOT_OPEN: &str = "--taper is of links between switches that have no LinkSp
 /// Why what is said of NVLinks is refused.
 const NO_NVLINKS: &str = "--nvlink and --nvlink-switch are of links between GPUs in the output of `nvidia-smi \
      topo -m` or `rocm-smi --showtopo` or in NCCL's XML, and the machine has none";
+
+/// Why ranks by cores are refused.
+const NO_CORES: &str = "--cores is of hosts in a SimGrid platform, and the machine is no such file";

@@ -1,345 +1,394 @@
-//! SimGrid platforms that consist of one TORUS, FAT_TREE or DRAGONFLY cluster.
+//! SimGrid platforms: clusters, cabinets, and zones of hosts with their routes.
 //!
-//! A link has the cluster's bandwidth and latency; startup, rearrangement and barriers take no time.
-//! The first dimension of a torus is the fastest, and so our last. At exactly half a ring the
-//! direction of a SimGrid route depends on the position; ours is +. Other platforms are refused:
-//! the routes of their zones list links, whose ends are not given.
+//! Links have no ends in SimGrid: routes list them, and [`junctions`] finds a graph whose routes have the
+//! same links. Startup, rearrangement and barriers take no time. A cluster that is a torus, a fat tree or a
+//! dragonfly must be the only one.
 
-use std::sync::Arc;
+mod cluster;
+mod junctions;
+mod machine;
+mod platform;
+mod quantities;
 
-use super::shown;
+use std::collections::{BTreeSet, HashMap};
+
+use super::MAX_NODES;
 use super::xml::{Element, elements};
+use crate::Machine;
 use crate::error::SpecError;
 use crate::number::number;
-use crate::topology::dragonfly::Dragonfly;
-use crate::topology::fat_tree::FatTree;
-use crate::units;
-use crate::{
-    Barrier, Capacity, Graph, Grid, Injection, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Timing,
-    Topology,
-};
+use crate::reading::Reading;
+use junctions::Carries;
+use platform::{Platform, ROOT, Routing};
+use quantities::{bandwidth, radical, seconds};
 
-pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
-    let mut machine = None;
-    elements(text, |element, _| {
-        match element.name.as_str() {
-        "cluster" if machine.is_some() => Err(element
-            .wrong("a second <cluster>: only platforms of one cluster are supported".to_owned())),
-        "cluster" => {
-            machine = Some(read_cluster(name, element).map_err(|message| element.wrong(message))?);
-            Ok(())
-        }
-        "host" | "link" | "router" | "route" | "zoneRoute" | "ASroute" => {
-            Err(element.wrong(format!(
-                "<{}> is not supported: a platform must be one <cluster> with a topology of {KINDS}",
-                element.name
-            )))
-        }
-        _ => Ok(()),
-    }
+/// Elements that say nothing of the network.
+const OTHERS: &str =
+    "config prop model_prop trace trace_connect disk storage storage_type mount actor argument";
+
+/// What is read of a platform.
+#[derive(Default)]
+struct Reader<'a> {
+    platform: Platform,
+    /// By name, the link up and the link down: one if they share its bandwidth.
+    links: HashMap<String, [usize; 2]>,
+    hosts: Vec<Host>,
+    /// By zone of a cluster, its backbone.
+    backbones: HashMap<usize, usize>,
+    /// Zones around the next element, each with its depth.
+    zones: Vec<(usize, usize)>,
+    /// Routes and links of hosts: they may name what follows.
+    later: Vec<Later>,
+    /// The only machine, if a cluster is one by itself.
+    whole: Option<Machine>,
+    without_effect: BTreeSet<String>,
+    name: &'a str,
+    by_core: bool,
+    /// Whether hosts are joined to switches by links of any name.
+    has_host_links: bool,
+}
+
+/// Why hosts around a switch are refused.
+const NOT_STAR: &str = "hosts around a switch are in a zone whose routing is Cluster";
+
+/// An element, the zone that it is in, and the links that it lists, each with its direction.
+struct Later {
+    element: Element,
+    zone: usize,
+    links: Vec<(String, Option<String>)>,
+}
+
+/// A host.
+#[derive(Clone, Copy)]
+struct Host {
+    place: usize,
+    cores: u32,
+    /// Bytes a second of all that it sends and receives.
+    limiter: Option<f64>,
+    /// Bytes a second and seconds of messages within it.
+    loopback: Option<(f64, f64)>,
+}
+
+pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
+    let mut reader = Reader { name, by_core: reading.cores, ..Reader::default() };
+    reader.platform.add("", ROOT, Some(Routing::Full))?;
+    elements(text, |element, depth| {
+        reader.element(element, depth).map_err(|message| element.wrong(message))
     })?;
-    let none =
-        || format!("no <cluster> with a topology of {KINDS}: no other platform is supported");
-    Ok(machine.ok_or_else(none)?)
+    for later in std::mem::take(&mut reader.later) {
+        reader.late(&later).map_err(|message| later.element.wrong(message))?;
+    }
+    reader.machine()
 }
 
-const KINDS: &str = "TORUS, FAT_TREE or DRAGONFLY";
+impl Reader<'_> {
+    fn element(&mut self, element: &Element, depth: usize) -> Result<(), String> {
+        while self.zones.last().is_some_and(|(_, around)| *around >= depth) {
+            self.zones.pop();
+        }
+        let zone = self.zones.last().map_or(ROOT, |(zone, _)| *zone);
+        let id = || element.get("id").ok_or_else(|| "no id".to_owned());
+        let known: &[&str] = match element.name.as_str() {
+            "zone" | "AS" => {
+                let routing = match element.get("routing").unwrap_or("Full") {
+                    "Full" | "None" => Routing::Full,
+                    "Floyd" | "Dijkstra" | "DijkstraCache" => Routing::Composed,
+                    "Cluster" => Routing::Star,
+                    other => return Err(format!("routing {other} is not supported")),
+                };
+                let inner = self.zone(id()?, zone, routing)?;
+                self.zones.push((inner, depth));
+                &["id", "routing"]
+            }
+            "host" => {
+                let place = self.platform.add(id()?, zone, None)?;
+                self.host(Host { place, cores: cores(element)?, limiter: None, loopback: None })?;
+                &["id"]
+            }
+            "router" => {
+                let place = self.platform.add(id()?, zone, None)?;
+                self.gateway(place);
+                &["id"]
+            }
+            "link" => {
+                let policy = element.get("sharing_policy").unwrap_or("SHARED");
+                self.link(element, id()?, ["bandwidth", "latency"], policy)?;
+                &["id", "bandwidth", "latency", "sharing_policy"]
+            }
+            "backbone" => {
+                let policy = element.get("sharing_policy").unwrap_or("SHARED");
+                let [link, _] = self.link(element, id()?, ["bandwidth", "latency"], policy)?;
+                self.backbones.insert(zone, link);
+                &["id", "bandwidth", "latency", "sharing_policy"]
+            }
+            "cluster" => {
+                self.cluster(element, zone)?;
+                &[
+                    "id",
+                    "prefix",
+                    "suffix",
+                    "radical",
+                    "bw",
+                    "lat",
+                    "sharing_policy",
+                    "bb_bw",
+                    "bb_lat",
+                    "bb_sharing_policy",
+                    "limiter_link",
+                    "topology",
+                    "topo_parameters",
+                    "router_id",
+                ]
+            }
+            "cabinet" => {
+                self.cabinet(element, zone)?;
+                &["id", "prefix", "suffix", "radical", "bw", "lat"]
+            }
+            "host_link" | "route" | "zoneRoute" | "ASroute" => {
+                self.later.push(Later { element: element.clone(), zone, links: Vec::new() });
+                return Ok(());
+            }
+            "platform" => &["version"],
+            "link_ctn" | "link:ctn" => {
+                let route = self.later.last_mut().ok_or("a link of no route")?;
+                route.links.push((id()?.to_owned(), element.get("direction").map(str::to_owned)));
+                return Ok(());
+            }
+            other if OTHERS.split(' ').any(|known| known == other) => {
+                self.without_effect.insert(format!("<{other}>"));
+                return Ok(());
+            }
+            other => return Err(format!("<{other}> is not supported")),
+        };
+        let others = element.names().filter(|name| !known.contains(name));
+        let others =
+            others.filter(|name| !self.by_core || *name != "core" && !name.starts_with("loopback"));
+        self.without_effect.extend(others.map(str::to_owned));
+        Ok(())
+    }
 
-fn read_cluster(name: &str, cluster: &Element) -> Result<Machine, String> {
-    let given = |name: &str| cluster.get(name).ok_or_else(|| format!("no {name}"));
-    let parameters = || given("topo_parameters");
-    let network: Arc<dyn Topology> = match cluster.get("topology").unwrap_or("FLAT") {
-        "TORUS" => Arc::new(torus(parameters()?)?),
-        "FAT_TREE" => Arc::new(fat_tree(parameters()?)?),
-        "DRAGONFLY" => Arc::new(dragonfly(parameters()?)?),
-        other => return Err(format!("topology {other} is not supported: use {KINDS}")),
-    };
-    match cluster.get("sharing_policy").unwrap_or("SPLITDUPLEX") {
-        "SPLITDUPLEX" => {}
-        other => {
-            return Err(format!(
-                "sharing_policy {other} is not supported: use SPLITDUPLEX, a link in each direction"
-            ));
+    fn zone(&mut self, name: &str, around: usize, routing: Routing) -> Result<usize, String> {
+        if self.platform.places[around].routing == Some(Routing::Star) {
+            return Err("a zone within a zone of hosts around a switch".to_owned());
+        }
+        let zone = self.platform.add(name, around, Some(routing))?;
+        if routing == Routing::Star {
+            self.platform.places[zone].ends[1] =
+                self.platform.junctions.vertex(&format!("{name} out"));
+        }
+        Ok(zone)
+    }
+
+    fn host(&mut self, host: Host) -> Result<(), String> {
+        if self.hosts.len() == MAX_NODES {
+            return Err(format!("more than {MAX_NODES} hosts"));
+        }
+        self.hosts.push(host);
+        Ok(())
+    }
+
+    /// Makes a router of hosts around a switch the way in and out.
+    fn gateway(&mut self, place: usize) {
+        let zone = self.platform.places[place].within;
+        if self.platform.places[zone].routing == Some(Routing::Star) {
+            self.platform.places[place].ends = self.platform.places[zone].ends;
+            self.platform.stars.insert(place, [Vec::new(), Vec::new()]);
         }
     }
-    if cluster.get("limiter_link").is_some() {
-        return Err("limiter_link is not supported: only links limit the bandwidth".to_owned());
-    }
-    let hosts = hosts(given("radical")?)?;
-    if hosts != u64::from(network.ranks()) {
-        let (form, has) = (network.short_form(), network.ranks());
-        return Err(format!("radical names {hosts} hosts, but {form} has {has}"));
-    }
-    let timing = Timing {
-        name: name.to_owned(),
-        startup: PerClass::uniform(0.0),
-        per_byte: PerClass::uniform(1.0 / bandwidth(given("bw")?)?),
-        per_hop: PerClass::uniform(seconds(given("lat")?)?),
-        rearrangement_per_byte: 0.0,
-        barrier: Barrier::default(),
-        gather: false,
-        injection: Injection::default(),
-    };
-    Ok(Machine { name: name.to_owned(), timing, ..Machine::of(network) })
-}
 
-fn torus(parameters: &str) -> Result<Grid, String> {
-    let mut sides = Vec::new();
-    for side in parameters.split(',').take(MAX_DIMENSIONS + 1) {
-        let side = side.trim();
-        sides.push(side.parse().map_err(|_| format!("side `{side}` is not a whole number"))?);
+    /// Reads a link, one in each direction if its policy says so.
+    fn link(
+        &mut self,
+        element: &Element,
+        name: &str,
+        [of, latency]: [&str; 2],
+        policy: &str,
+    ) -> Result<[usize; 2], String> {
+        let of = element.get(of).ok_or_else(|| format!("no {of}"))?;
+        let latency = element.get(latency).map_or(Ok(0.0), seconds)?;
+        self.add_link(name, Carries { bandwidth: bandwidth(of)?, latency, each: false }, policy)
     }
-    sides.reverse();
-    Ok(Grid::torus(&sides)?)
-}
 
-/// The number of levels and, for each level from the hosts up, the entities below a switch, the switches
-/// above an entity, and the parallel links between the two.
-fn fat_tree(parameters: &str) -> Result<Graph, String> {
-    let [levels, down, up, cables] = lists(parameters, [1, 0, 0, 0])?;
-    let levels = levels[0] as usize;
-    if [&down, &up, &cables].iter().any(|list| list.len() != levels) {
-        return Err(format!("topo_parameters `{parameters}` do not have {levels} values a list"));
-    }
-    let tree = FatTree { down, up, cables, first: Vec::new() };
-    let classes = vec!["link".to_owned()];
-    Ok(tree.graph("network".to_owned(), classes, |_| LinkKind::of_class(0))?)
-}
-
-/// Groups and their links, chassis of a group and theirs, blades of a chassis and theirs, nodes of a blade.
-fn dragonfly(parameters: &str) -> Result<Graph, String> {
-    let numbers = lists(parameters, [2, 2, 2, 1])?.concat();
-    let [groups, blue, chassis, black, blades, green, nodes] = numbers[..] else {
-        unreachable!("bug: other lists")
-    };
-    if groups > 1 && groups > blades {
-        return Err(format!(
-            "{groups} groups of {blades} blades a chassis: router j of a chassis leads to group j, so \
-             there are at least as many blades as groups"
-        ));
-    }
-    let kinds = [1, green, black, blue].map(|times| {
-        let capacity = Capacity::Relative { times, over: 1 };
-        LinkKind { capacity, ..LinkKind::of_class(0) }
-    });
-    let fly = Dragonfly { groups, chassis, blades, nodes, global: None };
-    Ok(fly.graph("network".to_owned(), vec!["link".to_owned()], kinds)?)
-}
-
-/// The lists of `4,2;3,1;2,1;2`, each of a given length unless that is 0.
-fn lists(parameters: &str, lengths: [usize; 4]) -> Result<[Vec<u32>; 4], String> {
-    let wrong = || format!("topo_parameters `{}` are not those of the topology", shown(parameters));
-    let lists: Vec<&str> = parameters.split(';').take(lengths.len() + 1).collect();
-    if lists.len() != lengths.len() {
-        return Err(wrong());
-    }
-    let mut out = [const { Vec::new() }; 4];
-    for ((list, length), numbers) in lists.iter().zip(lengths).zip(&mut out) {
-        for text in list.split(',').take(MAX_DIMENSIONS + 1) {
-            numbers.push(number("a value of topo_parameters", text.trim())?);
-        }
-        if numbers.len() > MAX_DIMENSIONS || length > 0 && numbers.len() != length {
-            return Err(wrong());
+    fn add_link(
+        &mut self,
+        name: &str,
+        carries: Carries,
+        policy: &str,
+    ) -> Result<[usize; 2], String> {
+        let junctions = &mut self.platform.junctions;
+        let ends = match policy {
+            "SPLITDUPLEX" | "FULLDUPLEX" => {
+                let ends =
+                    ["UP", "DOWN"].map(|way| junctions.resource(&format!("{name}_{way}"), carries));
+                for (way, end) in ["UP", "DOWN"].into_iter().zip(ends) {
+                    self.links.insert(format!("{name}_{way}"), [end; 2]);
+                }
+                ends
+            }
+            "SHARED" => [junctions.resource(name, carries); 2],
+            "FATPIPE" => [junctions.resource(name, Carries { each: true, ..carries }); 2],
+            other => return Err(format!("sharing_policy {other} is not supported")),
+        };
+        match self.links.insert(name.to_owned(), ends) {
+            None => Ok(ends),
+            Some(_) => Err(format!("link `{name}` is declared twice")),
         }
     }
-    Ok(out)
-}
 
-/// The hosts of a list such as `0-127,130`.
-fn hosts(radical: &str) -> Result<u64, String> {
-    let number = |text: &str| text.trim().parse::<u32>().map(u64::from);
-    radical.split(',').try_fold(0, |sum, range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        match (number(first), number(last)) {
-            (Ok(first), Ok(last)) if first <= last => Ok(sum + last - first + 1),
-            _ => Err(format!("radical `{}` is not a list such as 0-255", shown(range))),
+    /// A flat cluster: hosts around a switch.
+    fn cluster(&mut self, element: &Element, around: usize) -> Result<(), String> {
+        let given = |name: &str| element.get(name).ok_or_else(|| format!("no {name}"));
+        let loopback = element.get("loopback_bw").map(bandwidth).transpose()?;
+        let latency = element.get("loopback_lat").map_or(Ok(0.0), seconds)?;
+        let mut host = Host {
+            place: ROOT,
+            cores: cores(element)?,
+            limiter: element.get("limiter_link").map(bandwidth).transpose()?,
+            loopback: loopback.map(|loopback| (loopback, latency)),
+        };
+        let numbers = radical(given("radical")?)?;
+        if let Some(machine) = cluster::read(self.name, element, numbers.len())? {
+            self.whole = Some(machine);
+            return numbers.iter().try_for_each(|_| self.host(host));
         }
-    })
-}
+        let id = given("id")?;
+        let zone = self.zone(id, around, Routing::Star)?;
+        let (prefix, suffix) =
+            (element.get("prefix").unwrap_or_default(), element.get("suffix").unwrap_or_default());
+        let router = format!("{prefix}{id}_router{suffix}");
+        let router = element.get("router_id").filter(|id| !id.is_empty()).unwrap_or(&router);
+        let router = self.platform.add(router, zone, None)?;
+        self.gateway(router);
+        if element.get("bb_bw").is_some() {
+            let policy = element.get("bb_sharing_policy").unwrap_or("SHARED");
+            let [link, _] =
+                self.link(element, &format!("{id}_backbone"), ["bb_bw", "bb_lat"], policy)?;
+            self.backbones.insert(zone, link);
+        }
+        let carries = Carries {
+            bandwidth: bandwidth(given("bw")?)?,
+            latency: seconds(given("lat")?)?,
+            each: false,
+        };
+        let policy = element.get("sharing_policy").unwrap_or("SPLITDUPLEX");
+        for number in numbers {
+            host.place = self.platform.add(&format!("{prefix}{number}{suffix}"), zone, None)?;
+            self.host(host)?;
+            let links = self.add_link(&format!("{id}_link_{number}"), carries, policy)?;
+            self.attach(host.place, links);
+        }
+        Ok(())
+    }
 
-/// A number and its unit.
-fn split(text: &str) -> Result<(f64, &str), String> {
-    let (number, unit) = units::split(text);
-    let number = number.filter(|number| number.is_finite());
-    Ok((
-        number.ok_or_else(|| format!("`{}` is not a number with a unit", shown(text.trim())))?,
-        unit,
-    ))
-}
+    /// Hosts around the switch of their zone.
+    fn cabinet(&mut self, element: &Element, zone: usize) -> Result<(), String> {
+        let given = |name: &str| element.get(name).ok_or_else(|| format!("no {name}"));
+        if self.platform.places[zone].routing != Some(Routing::Star) {
+            return Err(NOT_STAR.to_owned());
+        }
+        let carries = Carries {
+            bandwidth: bandwidth(given("bw")?)?,
+            latency: seconds(given("lat")?)?,
+            each: false,
+        };
+        let (prefix, suffix) = (given("prefix")?, given("suffix")?);
+        for number in radical(given("radical")?)? {
+            let name = format!("{prefix}{number}{suffix}");
+            let place = self.platform.add(&name, zone, None)?;
+            self.host(Host { place, cores: 1, limiter: None, loopback: None })?;
+            let links = self.add_link(&format!("link_{name}"), carries, "SPLITDUPLEX")?;
+            self.attach(place, links);
+        }
+        Ok(())
+    }
 
-/// Bytes a second, as SimGrid writes them: `1GBps`, `125MiBps`, `10Gbps` (bits), bytes without.
-fn bandwidth(text: &str) -> Result<f64, String> {
-    let (number, unit) = split(text)?;
-    let each = match unit {
-        "" => Some(1.0),
-        unit if unit.ends_with("ps") => units::bytes_per_second(unit),
-        _ => None,
-    };
-    match each.map(|each| number * each) {
-        Some(bandwidth) if bandwidth > 1e-6 && bandwidth.is_finite() => Ok(bandwidth),
-        _ => Err(format!("bw `{}` is not a bandwidth such as 1GBps or 10Gbps", shown(text))),
+    /// Joins a host to its switch by a link up and a link down.
+    fn attach(&mut self, place: usize, [up, down]: [usize; 2]) {
+        let Platform { places, junctions, stars, .. } = &mut self.platform;
+        let [into, out] = places[places[place].within].ends;
+        let links = [
+            junctions.chain(places[place].ends[1], &[up], into),
+            junctions.chain(out, &[down], places[place].ends[0]),
+        ];
+        stars.insert(place, links);
+    }
+
+    /// Reads what may name elements that follow it.
+    fn late(&mut self, later: &Later) -> Result<(), String> {
+        let Later { element, zone, links } = later;
+        let zone = *zone;
+        let given = |name: &str| element.get(name).ok_or_else(|| format!("no {name}"));
+        let link = |name: &str| {
+            self.links.get(name).copied().ok_or_else(|| format!("link `{name}` is not declared"))
+        };
+        match element.name.as_str() {
+            "host_link" if self.platform.places[zone].routing != Some(Routing::Star) => {
+                Err(NOT_STAR.to_owned())
+            }
+            "host_link" => {
+                let place = self.platform.find(given("id")?)?;
+                let [up, down] = [link(given("up")?)?, link(given("down")?)?];
+                self.attach(place, [up[0], down[1]]);
+                self.has_host_links = true;
+                Ok(())
+            }
+            _ => {
+                let [from, to] =
+                    [self.platform.find(given("src")?)?, self.platform.find(given("dst")?)?];
+                if from == to {
+                    self.without_effect.insert("routes to oneself".to_owned());
+                    return Ok(());
+                }
+                let of_zones = element.name != "route";
+                let gateways = if of_zones {
+                    [self.platform.find(given("gw_src")?)?, self.platform.find(given("gw_dst")?)?]
+                } else {
+                    [from, to]
+                };
+                for (place, gateway) in [from, to].into_iter().zip(gateways) {
+                    let Platform { places, .. } = &self.platform;
+                    let (name, gate) = (&places[place].name, &places[gateway].name);
+                    if places[place].within != zone || place == ROOT {
+                        return Err(format!("`{name}` is not in the zone of the route"));
+                    }
+                    if places[gateway].routing.is_some() || !self.platform.is_within(gateway, place)
+                    {
+                        return Err(format!("`{gate}` is not a host or router of `{name}`"));
+                    }
+                }
+                let mut there = Vec::new();
+                for (name, direction) in links {
+                    let ends = link(name)?;
+                    there.push(match direction.as_deref() {
+                        Some("UP") => ends,
+                        Some("DOWN") => [ends[1], ends[0]],
+                        None | Some("NONE") if ends[0] == ends[1] => ends,
+                        _ => {
+                            return Err(format!(
+                                "link `{name}` is SPLITDUPLEX: its direction is UP or DOWN"
+                            ));
+                        }
+                    });
+                }
+                let one_way = |way: usize| there.iter().map(move |ends| ends[way]);
+                let (out, back): (Vec<_>, Vec<_>) =
+                    (one_way(0).collect(), one_way(1).rev().collect());
+                self.platform.add_route([from, to], gateways, &out)?;
+                match element.get("symmetrical").unwrap_or("YES") {
+                    "YES" | "yes" | "1" | "true" => {
+                        self.platform.add_route([to, from], [gateways[1], gateways[0]], &back)
+                    }
+                    "NO" | "no" | "0" | "false" => Ok(()),
+                    other => Err(format!("symmetrical is `{other}`: it is YES or NO")),
+                }
+            }
+        }
     }
 }
 
-/// Seconds, as SimGrid writes them: `1us`, seconds without a unit.
-fn seconds(text: &str) -> Result<f64, String> {
-    let (_, unit) = split(text)?;
-    let seconds = if unit.is_empty() { format!("{}s", text.trim()) } else { text.to_owned() };
-    units::parse_seconds(&seconds).map_err(|reason| format!("lat: {reason}"))
+fn cores(element: &Element) -> Result<u32, String> {
+    element.get("core").map_or(Ok(1), |cores| number("core", cores))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Rank, Route, Shape};
-
-    #[test]
-    fn a_platform_is_one_torus_of_at_most_the_sides_of_a_grid() {
-        let cluster = |sides: usize| {
-            let ones = vec!["1"; sides].join(",");
-            format!(
-                "<cluster topology=\"TORUS\" radical=\"0\" bw=\"1GBps\" lat=\"1us\" topo_parameters=\"{ones}\"/>"
-            )
-        };
-        let platform = |text: &str| {
-            let text = format!("<platform>{text}</platform>");
-            read("some", &text).map(|machine| machine.ranks()).map_err(|error| error.message)
-        };
-        let most = MAX_DIMENSIONS;
-        assert_eq!(platform(&cluster(most)), Ok(1));
-        let refused = platform(&cluster(most + 1)).unwrap_err();
-        assert!(refused.contains(&format!("a grid has between 1 and {most}")), "{refused}");
-        let refused = platform(&cluster(1).repeat(2)).unwrap_err();
-        assert!(refused.contains("a second <cluster>"), "{refused}");
-    }
-
-    fn graph(topology: &str, parameters: &str, hosts: u32) -> Result<Machine, String> {
-        let text = format!(
-            "<platform><cluster topology=\"{topology}\" radical=\"0-{}\" bw=\"1GBps\" lat=\"1us\" \
-             topo_parameters=\"{parameters}\"/></platform>",
-            hosts - 1
-        );
-        read("some", &text).map_err(|error| error.message)
-    }
-
-    /// The vertices of a route, and the number of each link among parallel ones.
-    fn passed(topology: &dyn Topology, from: u32, to: u32) -> Vec<String> {
-        let mut route = Route::default();
-        topology.route(Rank(from), Rank(to), &mut route);
-        assert_eq!(topology.follow(Rank(from), &route), Ok(to));
-        let mut links = Vec::new();
-        topology
-            .for_each_link(Rank(from), &route, &mut |link| links.push(topology.link_name(link)));
-        links
-    }
-
-    fn longest(topology: &dyn Topology) -> u32 {
-        let ranks = topology.ranks();
-        let pairs = (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to)));
-        pairs.map(|(from, to)| passed(topology, from, to).len() as u32).max().unwrap_or(0)
-    }
-
-    fn diameter(topology: &dyn Topology) -> u32 {
-        let Shape::Graph(graph) = topology.shape() else { panic!("a graph") };
-        graph.diameter()
-    }
-
-    #[test]
-    fn a_fat_tree_has_d_mod_k_routes_over_parallel_links() {
-        // 4 hosts on each of 4 leaf switches, 2 spines, 2 links from each leaf to each spine.
-        let machine = graph("FAT_TREE", "2;4,4;1,2;1,2", 16).unwrap();
-        let tree = &*machine.topology;
-        assert_eq!((tree.ranks(), tree.links()), (16, 2 * (16 + 4 * 2 * 2)));
-        // To host 6: port 6 mod 4 of a leaf switch leads to spine 2 mod 2 over its link 1.
-        assert_eq!(
-            passed(tree, 0, 6),
-            [
-                "0 -> level 0 switch 0",
-                "level 0 switch 0 -> level 1 switch 0 #1",
-                "level 1 switch 0 -> level 0 switch 1 #0",
-                "level 0 switch 1 -> 6"
-            ]
-        );
-        assert_eq!(
-            passed(tree, 3, 9)[1..3],
-            ["level 0 switch 0 -> level 1 switch 1 #0", "level 1 switch 1 -> level 0 switch 2 #1"]
-        );
-        assert_eq!((longest(tree), diameter(tree)), (4, 4));
-        for (parameters, hosts) in
-            [("3;2,3,2;2,1,2;1,2,1", 12), ("1;5;1;1", 5), ("2;3,1;1,2;1,1", 3), ("1;1;1;1", 1)]
-        {
-            let machine = graph("FAT_TREE", parameters, hosts).unwrap();
-            assert_eq!(longest(&*machine.topology), diameter(&*machine.topology), "{parameters}");
-        }
-        for (parameters, rule) in [
-            ("2;4,4;1,2", "are not those of the topology"),
-            ("2;4;1,2;1,2", "do not have 2 values a list"),
-            ("2;4,0;1,2;1,2", "value of topo_parameters is `0`"),
-            ("2;4,5;1,2;1,2", "radical names 16 hosts, but network has 20"),
-            ("2;2000,2000;1,1;1,1", "4000000 nodes: the limit is 1048576"),
-            ("2;4,4;1,4000000000;1,4000000000", "the limit is"),
-        ] {
-            let refused = graph("FAT_TREE", parameters, 16).unwrap_err();
-            assert!(refused.contains(rule), "{parameters}: {refused}");
-        }
-    }
-
-    #[test]
-    fn a_dragonfly_takes_green_links_then_black_ones_then_a_blue_one() {
-        // 3 groups of 2 chassis of 4 blades of 2 hosts.
-        let machine = graph("DRAGONFLY", "3,4;2,3;4,2;2", 48).unwrap();
-        let fly = &*machine.topology;
-        assert_eq!(fly.links(), 2 * 48 + 24 * (3 + 1) + 3 * 2);
-        // From group 0 chassis 1 blade 0 to group 2 chassis 1 blade 3.
-        assert_eq!(
-            passed(fly, 8, 47),
-            [
-                "8 -> group 0 chassis 1 blade 0",
-                "group 0 chassis 1 blade 0 -> group 0 chassis 1 blade 2",
-                "group 0 chassis 1 blade 2 -> group 0 chassis 0 blade 2",
-                "group 0 chassis 0 blade 2 -> group 2 chassis 0 blade 0",
-                "group 2 chassis 0 blade 0 -> group 2 chassis 0 blade 3",
-                "group 2 chassis 0 blade 3 -> group 2 chassis 1 blade 3",
-                "group 2 chassis 1 blade 3 -> 47"
-            ]
-        );
-        let mut route = Route::default();
-        fly.route(Rank(8), Rank(47), &mut route);
-        let mut seconds = Vec::new();
-        fly.for_each_link(Rank(8), &route, &mut |link| {
-            seconds.push(machine.seconds_per_byte(link));
-        });
-        let times = [1.0, 2.0, 3.0, 4.0, 2.0, 3.0, 1.0];
-        assert_eq!(seconds, times.map(|times| 1e-9 * 1.0 / times));
-        for (parameters, hosts) in [
-            ("3,4;2,3;4,2;2", 48),
-            ("2,1;1,1;2,1;1", 4),
-            ("1,1;1,1;3,1;2", 6),
-            ("1,1;1,1;1,1;1", 1),
-        ] {
-            let machine = graph("DRAGONFLY", parameters, hosts).unwrap();
-            assert_eq!(longest(&*machine.topology), diameter(&*machine.topology), "{parameters}");
-        }
-        let refused = graph("DRAGONFLY", "5,1;2,1;4,1;2", 80).unwrap_err();
-        assert!(refused.contains("5 groups of 4 blades a chassis"), "{refused}");
-        let refused = graph("DRAGONFLY", "5,1;2,1;4;2", 80).unwrap_err();
-        assert!(refused.contains("are not those of the topology"), "{refused}");
-    }
-
-    #[test]
-    fn quantities_are_those_of_simgrid() {
-        let bandwidths =
-            [("1GBps", 1e9), ("10Gbps", 1.25e9), ("125MiBps", 131_072_000.0), ("1e9", 1e9)];
-        for (text, expected) in bandwidths {
-            assert_eq!(bandwidth(text), Ok(expected), "{text}");
-        }
-        for (text, expected) in [("1us", 1e-6), ("0.5ms", 5e-4), ("0", 0.0), ("2", 2.0)] {
-            assert_eq!(seconds(text), Ok(expected), "{text}");
-        }
-        for text in ["", "fast", "1GB", "0Bps", "-1GBps", "1e999GBps", "0.000001Bps"] {
-            assert!(bandwidth(text).is_err(), "{text}");
-        }
-        assert_eq!(hosts("0-127,130"), Ok(129));
-        assert!(hosts("5-2").is_err() && hosts("0-").is_err());
-    }
-}
+mod tests;

@@ -13,6 +13,7 @@ const MAX_DEPTH: usize = 256;
 const MAX_ATTRIBUTES: usize = 64;
 
 /// An element's name and attributes.
+#[derive(Clone)]
 pub(super) struct Element {
     pub(super) name: String,
     attributes: Vec<(String, String)>,
@@ -29,6 +30,11 @@ impl Element {
         let others = self.attributes.iter().map(|(name, _)| &**name);
         let others = others.filter(|name| !known.contains(name));
         ignored.extend(others.map(|name| format!("{} {name}", self.name)));
+    }
+
+    /// The names of the attributes.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.attributes.iter().map(|(name, _)| name.as_str())
     }
 
     pub(super) fn wrong(&self, message: String) -> SpecError {

@@ -44,16 +44,10 @@ impl Graph {
     /// of different nodes; more than 4,096 nodes or 2^27 links on all routes; a lattice, whose routes
     /// have dimensions.
     pub fn with_route_table(&self, table: &mut dyn BufRead) -> Result<Self, (usize, String)> {
-        let at_once = |message: String| Err((0, message));
         if self.lattice.is_some() {
-            return at_once(format!("{} has routes of its own", self.form));
+            return Err((0, format!("{} has routes of its own", self.form)));
         }
-        if self.nodes > MOST_NODES {
-            return at_once(format!(
-                "{} nodes: a machine with a table of routes has at most {MOST_NODES}",
-                self.nodes
-            ));
-        }
+        self.check_nodes().map_err(|message| (0, message))?;
         let routes = Table::read(self, table)?;
         Ok(Self {
             names: (0..self.vertices()).map(|vertex| self.vertex_name(vertex)).collect(),
@@ -66,15 +60,100 @@ impl Graph {
             )
         })
     }
+
+    /// This network with the routes that `links` gives by the numbers of their links, from the source on;
+    /// it is the same where these are its own.
+    ///
+    /// # Errors
+    /// Those of `links`; a route that does not lead from its source to its destination, or passes a
+    /// vertex twice; more nodes or links than a table has.
+    pub(crate) fn with_routes(
+        mut self,
+        mut links: impl FnMut(u32, u32, &mut Vec<usize>) -> Result<(), String>,
+    ) -> Result<Self, String> {
+        self.check_nodes()?;
+        let nodes = self.nodes as usize;
+        let mut table = Table::of(nodes);
+        let (mut route, mut vertices, mut own) = (Vec::new(), Vec::new(), true);
+        for (from, to) in (0..self.nodes).flat_map(|from| (0..self.nodes).map(move |to| (from, to)))
+        {
+            if from == to {
+                continue;
+            }
+            route.clear();
+            links(from, to, &mut route)?;
+            table.begin(from, to, route.len())?;
+            vertices.clear();
+            vertices.push(from);
+            let between =
+                || format!("the route from {} to {}", self.vertex_name(from), self.vertex_name(to));
+            for &link in &route {
+                let at = vertices[vertices.len() - 1];
+                let leaving = self.links.leaving(at);
+                if !leaving.contains(&link) {
+                    return Err(format!(
+                        "{}: no link goes on from {}",
+                        between(),
+                        self.vertex_name(at)
+                    ));
+                }
+                let (port, next) = (link - leaving.start, self.links.to(link));
+                if vertices.contains(&next) {
+                    return Err(format!("{} passes {} twice", between(), self.vertex_name(next)));
+                }
+                own = own && self.routes.next(&self.links, at, from, to) == port;
+                table.push(port, || self.vertex_name(at))?;
+                vertices.push(next);
+            }
+            if vertices.last() != Some(&to) {
+                return Err(format!("{} does not end there", between()));
+            }
+        }
+        if !own {
+            self.routes = Box::new(table);
+        }
+        Ok(self)
+    }
+
+    fn check_nodes(&self) -> Result<(), String> {
+        match self.nodes {
+            nodes if nodes > MOST_NODES => Err(format!(
+                "{nodes} nodes: a machine with a table of routes has at most {MOST_NODES}"
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Table {
+    /// No routes yet.
+    fn of(nodes: usize) -> Self {
+        Self { nodes, first: vec![NONE; nodes * nodes], ports: Vec::new(), diameter: 0 }
+    }
+
+    /// Begins a route of some links.
+    fn begin(&mut self, from: u32, to: u32, hops: usize) -> Result<(), String> {
+        if self.ports.len() + hops + 1 > MOST_HOPS {
+            return Err(format!("more than {MOST_HOPS} links on all routes"));
+        }
+        self.first[from as usize * self.nodes + to as usize] = self.ports.len() as u32;
+        self.ports.push(hops as u16);
+        self.diameter = self.diameter.max(hops as u32);
+        Ok(())
+    }
+
+    /// Goes on over a port of the vertex with a name.
+    fn push(&mut self, port: usize, name: impl Fn() -> String) -> Result<(), String> {
+        let port = u16::try_from(port);
+        self.ports.push(port.map_err(|_| format!("more than 65536 links leave `{}`", name()))?);
+        Ok(())
+    }
+
     fn read(graph: &Graph, table: &mut dyn BufRead) -> Result<Self, (usize, String)> {
         let numbers: HashMap<String, u32> =
             (0..graph.vertices()).map(|vertex| (graph.vertex_name(vertex), vertex)).collect();
         let nodes = graph.nodes as usize;
-        let mut read =
-            Self { nodes, first: vec![NONE; nodes * nodes], ports: Vec::new(), diameter: 0 };
+        let mut read = Self::of(nodes);
         let (mut text, mut vertices, mut is_header) = (String::new(), Vec::new(), true);
         for number in 1.. {
             let wrong = |message: String| (number, message);
@@ -151,16 +230,10 @@ impl Table {
         if vertices.last().map(|(vertex, _)| vertex) != Some(&to) {
             return Err(format!("the route `{route}` does not end at `{destination}`"));
         }
-        let first = &mut self.first[from as usize * self.nodes + to as usize];
-        if *first != NONE {
+        if self.first[from as usize * self.nodes + to as usize] != NONE {
             return Err(format!("a second route from `{source}` to `{destination}`"));
         }
-        let hops = vertices.len() - 1;
-        if self.ports.len() + vertices.len() > MOST_HOPS {
-            return Err(format!("more than {MOST_HOPS} links on all routes"));
-        }
-        *first = self.ports.len() as u32;
-        self.ports.push(hops as u16);
+        self.begin(from, to, vertices.len() - 1)?;
         for ends in vertices.windows(2) {
             let ((at, _), (next, link)) = (ends[0], ends[1]);
             let there = graph.links.ends(graph.links.leaving(at));
@@ -176,11 +249,8 @@ impl Table {
                 return Err(format!("link {taken} of {count} from `{at}` to `{next}`"));
             }
             let (port, _) = parallel().nth(taken as usize).expect("bug: fewer links than counted");
-            let port = u16::try_from(port)
-                .map_err(|_| format!("more than 65536 links leave `{}`", graph.vertex_name(at)))?;
-            self.ports.push(port);
+            self.push(port, || graph.vertex_name(at))?;
         }
-        self.diameter = self.diameter.max(hops as u32);
         Ok(())
     }
 }
