@@ -59,6 +59,7 @@ fn files_from_the_field_are_read() {
         ("topology.yaml", 4, 12, "do not block"),
         ("lstopo-disallowed.xml", 2, 0, ""),
         ("rocm-smi-topo.txt", 4, 8, "50 GB/s an XGMI link"),
+        ("net.dot", 3, 4, ""),
         ("flat-cluster.xml", 16, 33, "no effect: speed"),
         ("limiter.xml", 16, 64, "limiter_link limits what a host sends"),
     ] {
@@ -73,7 +74,11 @@ fn files_from_the_field_are_read() {
         ("forest.conf", "no switch is above the 2 roots b, d"),
         ("astra.yml", "ASTRA-sim's network is not read"),
         ("anynet", "BookSim's anynet is not read"),
-        ("net.dot", "DOT is not read"),
+        ("node-type-switch.json", "has `type`"),
+        (
+            "unknown-attributes.json",
+            "a link has `bandwith`, `bw`, `capacity`, `latencey`, `weight`",
+        ),
     ] {
         let refused = machine(&path(&format!("../inputs/{name}"))).unwrap_err().to_string();
         assert!(refused.contains(message), "{name}: {refused}");

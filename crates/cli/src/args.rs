@@ -166,8 +166,8 @@ pub(crate) struct Options {
 /// What the text of a machine may leave open.
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Open {
-    /// Names of attributes in a graph of node-link JSON, such as bandwidth=capacity,switch=type:switch;
-    /// of class, bandwidth, latency, count, switch, and ignore to skip one
+    /// Names of attributes in a graph of JSON, GraphML, GML or DOT, such as bandwidth=capacity,kind=type;
+    /// of class, bandwidth, latency, count, switch, kind, and ignore to skip one
     #[arg(long, value_name = "OURS=THEIRS,..")]
     pub(crate) attributes: Option<Attributes>,
     /// Taper of the links between switches in Slurm's topology.conf that have no LinkSpeed, such as 2
@@ -192,8 +192,8 @@ pub(crate) struct Open {
 
 impl Open {
     pub(crate) fn reading(&self) -> Reading {
-        let Self { attributes, taper, nvlink, nvlink_switch, .. } = self.clone();
-        Reading { attributes, taper, nvlink, nvlink_switch, cores: self.cores }
+        let Self { attributes, taper, nvlink, nvlink_switch, cores, .. } = self.clone();
+        Reading { attributes, taper, nvlink, nvlink_switch, cores }
     }
 }
 

@@ -14,14 +14,14 @@ mod rocm_smi;
 mod simgrid;
 mod slurm;
 mod slurm_yaml;
-mod xml;
+pub(crate) mod xml;
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::SpecError;
-use crate::graph_file;
+use crate::graph_file::{self, Format};
 use crate::machine_file::{self, parse_file_in};
 use crate::reading::Reading;
 use crate::text::printable;
@@ -78,6 +78,30 @@ const FILES: &[Kind] = &[
     Kind {
         name: "node-link JSON",
         knows: |begins| begins.first().starts_with('{') && begins.text.contains("\"nodes\""),
+        open: "--attributes",
+        read: |file| graph_file::machine(file.name, file.text, file.reading),
+    },
+    Kind {
+        name: "GraphML",
+        knows: |begins| begins.root.as_deref() == Some("graphml"),
+        open: "--attributes",
+        read: |file| graph_file::machine(file.name, file.text, file.reading),
+    },
+    Kind {
+        name: "GML",
+        knows: |begins| Format::of(begins.text) == Some(Format::Gml),
+        open: "--attributes",
+        read: |file| graph_file::machine(file.name, file.text, file.reading),
+    },
+    Kind {
+        name: "DOT",
+        knows: |begins| Format::of(begins.text) == Some(Format::Dot),
+        open: "--attributes",
+        read: |file| graph_file::machine(file.name, file.text, file.reading),
+    },
+    Kind {
+        name: "list of edges",
+        knows: |begins| Format::of(begins.text) == Some(Format::Edges),
         open: "--attributes",
         read: |file| graph_file::machine(file.name, file.text, file.reading),
     },

@@ -1,9 +1,17 @@
-//! Graphs from files: lists of links as CSV, and networkx node-link JSON.
+//! Graphs from files: lists of links as CSV, networkx node-link JSON, GraphML, GML, DOT and lists of edges.
 
 mod attributes;
 mod csv;
+mod dot;
+mod edges;
+#[cfg(test)]
+mod formats;
+mod gml;
+mod graphml;
+mod items;
 mod json;
 mod listing;
+mod words;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,8 +29,8 @@ pub(crate) use listing::Listing;
 const MOST_BYTES: u64 = 1 << 26;
 
 /// Why attributes are refused.
-pub(crate) const NOT_JSON: &str =
-    "--attributes names the attributes of node-link JSON, and the machine is no such file";
+pub(crate) const NOT_JSON: &str = "--attributes names the attributes of node-link JSON, GraphML, GML, DOT or a list of edges, and the \
+     machine is no such file";
 
 /// The line that is wrong, 0 for none, and what is wrong.
 pub(crate) type Wrong = (usize, String);
@@ -37,8 +45,8 @@ pub(crate) fn graph(
     Ok(Arc::new(graph.map_err(|wrong| placed(rest, wrong))?))
 }
 
-/// Reads a graph from a text of either kind: CSV, or networkx node-link JSON. Its short form is
-/// `graph:` and the name.
+/// Reads a graph from a text of any kind: CSV, node-link JSON, GraphML, GML, DOT or a list of edges.
+/// Its short form is `graph:` and the name.
 ///
 /// # Errors
 /// What is wrong, after the name and the line.
@@ -70,12 +78,42 @@ pub(crate) fn placed(file: &str, (line, message): Wrong) -> String {
 
 /// The graph of a text of either kind.
 fn read(text: &str, form: String, attributes: Option<&Attributes>) -> Result<Graph, Wrong> {
-    let listing = match (text.trim_start().starts_with('{'), attributes) {
-        (true, given) => json::read(text, &given.cloned().unwrap_or_default())?,
-        (false, None) => csv::read(text)?,
-        (false, Some(_)) => return Err((0, NOT_JSON.to_owned())),
+    let text = text.trim_start_matches('\u{feff}');
+    let given = attributes.cloned().unwrap_or_default();
+    let listing = match Format::of(text) {
+        Some(Format::Json) => json::read(text, &given)?.listing(&given)?,
+        Some(Format::GraphMl) => graphml::read(text)?.listing(&given)?,
+        Some(Format::Gml) => gml::read(text)?.listing(&given)?,
+        Some(Format::Dot) => dot::read(text)?.listing(&given)?,
+        Some(Format::Edges) => edges::read(text)?.listing(&given)?,
+        None if attributes.is_none() => csv::read(text)?,
+        None => return Err((0, NOT_JSON.to_owned())),
     };
     listing.graph(form)
+}
+
+/// Formats of graphs whose vertices and links have attributes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    Json,
+    GraphMl,
+    Gml,
+    Dot,
+    Edges,
+}
+
+impl Format {
+    /// The format of a text, told by its beginning.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let is_xml = || crate::files::xml::root(text).as_deref() == Some("graphml");
+        match text.trim_start().chars().next()? {
+            '{' => Some(Self::Json),
+            '<' => is_xml().then_some(Self::GraphMl),
+            _ if gml::knows(text) => Some(Self::Gml),
+            _ if dot::knows(text) => Some(Self::Dot),
+            _ => edges::knows(text).then_some(Self::Edges),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -230,7 +268,7 @@ switch,spine,,
             read("from,to\na,b\nb,a\n", "graph:some".to_owned(), Some(&Attributes::default()));
         assert_eq!(csv.map(|graph| graph.short_form()), Err((0, NOT_JSON.to_owned())));
         for (attributes, rule) in [
-            ("", "`` is not one of class, bandwidth, latency, count, switch, ignore"),
+            ("", "`` is not one of class, bandwidth, latency, count, switch, kind, ignore"),
             ("bw=capacity", "`bw` is not one of"),
             ("bandwidth", "`bandwidth` is not a pair such as"),
             ("bandwidth=", "`bandwidth=` is not a pair"),

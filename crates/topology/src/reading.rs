@@ -9,7 +9,7 @@ use crate::number::fraction;
 /// open is refused.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Reading {
-    /// Names of the attributes in a graph of node-link JSON.
+    /// Names of the attributes in a graph of node-link JSON, GraphML, GML or DOT, or a list of edges.
     pub attributes: Option<Attributes>,
     /// The taper of links between switches whose bandwidth Slurm's `topology.conf` leaves open: they are
     /// not blocking unless given.

@@ -5,13 +5,11 @@ use super::Beginning;
 /// How files begin that are not machine files, or not read yet, and what to do. XML begins with its
 /// first element.
 const BEGINNINGS: &[(&[&str], &str)] = &[
-    (&["<graphml"], "GraphML is not read: write node-link JSON"),
     (&["<algo"], "MSCCL's algorithms are not read"),
     (&["<"], "other XML is not read"),
     (&["{\"kind\":", "{\"step\":", "num_ranks "], "this is a schedule: --schedule FILE"),
     (&["{", "["], "node-link JSON has `nodes` and `links`"),
-    (&["graph [", "Creator "], "GML is not read: write node-link JSON"),
-    (&["graph", "digraph", "strict"], "DOT is not read: write node-link JSON"),
+    (&["graph", "digraph", "strict"], "DOT is `graph { a -- b }`, GML is `graph [ .. ]`"),
     (
         &["NodeName=", "PartitionName=", "ClusterName="],
         "this lists nodes: `scontrol show topology`",

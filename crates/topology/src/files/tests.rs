@@ -15,6 +15,15 @@ const READ: &[(&str, &str, &str)] = &[
         "{\"nodes\": [{\"id\": 0}, {\"id\": 1}],\n\"links\": [{\"source\": 0, \"target\": 1}]}",
         "network",
     ),
+    ("GraphML", GRAPHML, "network"),
+    (
+        "GML",
+        "Creator \"x\"\ngraph [\nnode [ id 0 ]\nnode [ id 1 ]\nedge [ source 0 target 1 ]\n]\n",
+        "network",
+    ),
+    ("DOT", "/* x */\nstrict graph \"g\" {\n h1 -- leaf1;\n}\n", "network"),
+    ("edges", "h1 h2 {'count': 2}\nh2 h3 {}\n", "network"),
+    ("edges", "0 1\n1 2\n0 2\n", "network"),
     ("SimGrid", PLATFORM, "torus:2x2"),
     ("hwloc", "<?xml version='1.0'?>\n<topology>\n<object type='Core'/>\n</topology>", "cluster:1"),
     ("topology.conf", "SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=m\n", "cluster:4,1"),
@@ -119,6 +128,9 @@ GPU[0]\t\t: (Topology) Numa Node: 0
 const FABRIC: &str = "vendid=0x2c9\nswitchguid=0x1\nSwitch 40 \"S-1\" # \"leaf-1\" port 0\n\
     [1] \"H-2\"[1](2) # \"node01 mlx5_0\" lid 5 4xHDR\n[2] \"S-3\"[1] # \"spine-1\" lid 2 4xEDR\n";
 
+const GRAPHML: &str = "<graphml>\n<graph edgedefault='undirected'>\n<node id='a'/>\n<node id='b'/>\n\
+    <edge source='a' target='b'/>\n</graph>\n</graphml>\n";
+
 const PLATFORM: &str = "<!-- of SimGrid -->\n<platform version='4.1'>\n<cluster radical='0-3' \
     bw='1GBps' lat='1us' topology='TORUS'\n topo_parameters='2,2'/>\n</platform>\n";
 
@@ -133,12 +145,11 @@ const REFUSED: &[(&str, &str)] = &[
     ("0,1\n1,0\n", "this is a demand matrix"),
     ("3\n4\n", "this is a demand matrix"),
     ("<svg>\n</svg>", "other XML is not read"),
-    ("<?xml version='1.0'?>\n<graphml/>", "GraphML is not read"),
+    ("hello world\n", "not a known kind"),
     ("{\"kind\":\"header\"}\n", "--schedule FILE"),
     ("num_ranks 2\nrank 0 {\n", "--schedule FILE"),
     ("{ \"ranks\": 4 }\n", "node-link JSON has"),
-    ("graph g {\n h1 -- leaf1;\n}\n", "DOT is not read"),
-    ("graph [\n directed 0\n]\n", "GML is not read"),
+    ("graph g\n h1 -- leaf1;\n", "DOT is `graph { a -- b }`"),
     ("router 0 node 0 node 1 router 1\n", "BookSim's anynet is not read"),
     ("topology: [ Ring, Switch ]\nnpus_count: [ 8, 2 ]\n", "ASTRA-sim's network is not read"),
     ("NodeName=n[1-4] CPUs=8\nPartitionName=all Nodes=ALL\n", "`scontrol show topology`"),
@@ -184,7 +195,7 @@ fn how_a_text_is_written_does_not_matter() {
     let mut random = fastrand::Rng::with_seed(57);
     for (name, text, _) in READ {
         let known = read("some", text).unwrap();
-        let xml = matches!(*name, "SimGrid" | "hwloc" | "NCCL" | "JSON");
+        let xml = matches!(*name, "SimGrid" | "hwloc" | "NCCL" | "JSON" | "GraphML");
         for _ in 0..20 {
             let mut other = ["", "\u{feff}"][random.usize(..2)].to_owned();
             let begins = other.len();

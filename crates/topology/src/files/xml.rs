@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use quick_xml::events::{BytesStart, Event};
+use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
 use crate::error::SpecError;
@@ -14,14 +14,14 @@ const MAX_ATTRIBUTES: usize = 64;
 
 /// An element's name and attributes.
 #[derive(Clone)]
-pub(super) struct Element {
-    pub(super) name: String,
+pub(crate) struct Element {
+    pub(crate) name: String,
     attributes: Vec<(String, String)>,
-    pub(super) span: Range<usize>,
+    pub(crate) span: Range<usize>,
 }
 
 impl Element {
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
@@ -33,17 +33,17 @@ impl Element {
     }
 
     /// The names of the attributes.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.attributes.iter().map(|(name, _)| name.as_str())
     }
 
-    pub(super) fn wrong(&self, message: String) -> SpecError {
+    pub(crate) fn wrong(&self, message: String) -> SpecError {
         SpecError { message, span: Some(self.span.clone()) }
     }
 }
 
 /// The name of the first element of a text that begins as XML does.
-pub(super) fn root(text: &str) -> Option<String> {
+pub(crate) fn root(text: &str) -> Option<String> {
     let mut reader = Reader::from_str(text);
     loop {
         match reader.read_event().ok()? {
@@ -56,13 +56,30 @@ pub(super) fn root(text: &str) -> Option<String> {
     }
 }
 
+/// An element, with its depth, or a text between two.
+pub(crate) enum Part<'a> {
+    Element(&'a Element, usize),
+    Text(&'a str),
+}
+
 /// Calls `each` with the elements of a text in order, each with its depth; the root has depth 0.
+pub(crate) fn elements(
+    text: &str,
+    mut each: impl FnMut(&Element, usize) -> Result<(), SpecError>,
+) -> Result<(), SpecError> {
+    parts(text, |part| match part {
+        Part::Element(element, depth) => each(element, depth),
+        Part::Text(_) => Ok(()),
+    })
+}
+
+/// Calls `each` with the elements of a text and what is between them, in order.
 ///
 /// Only the names of open elements are kept. Entities are never expanded: a file that declares any
 /// is refused.
-pub(super) fn elements(
+pub(crate) fn parts(
     text: &str,
-    mut each: impl FnMut(&Element, usize) -> Result<(), SpecError>,
+    mut each: impl FnMut(Part<'_>) -> Result<(), SpecError>,
 ) -> Result<(), SpecError> {
     let mut reader = Reader::from_str(text);
     let mut depth = 0;
@@ -77,13 +94,19 @@ pub(super) fn elements(
         })?;
         match event {
             Event::Start(start) => {
-                each(&element(&start, span.clone())?, depth)?;
+                each(Part::Element(&element(&start, span.clone())?, depth))?;
                 depth += 1;
                 if depth > MAX_DEPTH {
                     return Err(wrong(format!("more than {MAX_DEPTH} nested elements")));
                 }
             }
-            Event::Empty(start) => each(&element(&start, span.clone())?, depth)?,
+            Event::Empty(start) => each(Part::Element(&element(&start, span.clone())?, depth))?,
+            Event::Text(text) => each(Part::Text(&text.xml10_content()))?,
+            Event::CData(text) => each(Part::Text(&text))?,
+            Event::GeneralRef(name) => match predefined(&name) {
+                Some(text) => each(Part::Text(&text.to_string()))?,
+                None => return Err(wrong(format!("`&{};` is not supported", &*name))),
+            },
             Event::End(_) => depth -= 1,
             Event::DocType(declared) if declared.contains('[') => {
                 return Err(wrong(
@@ -112,4 +135,16 @@ fn element(start: &BytesStart<'_>, span: Range<usize>) -> Result<Element, SpecEr
         attributes.push((attribute.key.as_ref().to_owned(), value));
     }
     Ok(Element { name: start.name().as_ref().to_owned(), attributes, span })
+}
+
+/// The character of an entity that every document has, or of a number.
+fn predefined(name: &BytesRef<'_>) -> Option<char> {
+    match &**name {
+        "amp" => Some('&'),
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        _ => name.resolve_char_ref().ok().flatten(),
+    }
 }

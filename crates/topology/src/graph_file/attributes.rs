@@ -1,4 +1,4 @@
-//! Names of the attributes in node-link JSON.
+//! Names of the attributes in graphs.
 
 use std::str::FromStr;
 
@@ -8,11 +8,11 @@ pub(super) const OF_LINKS: [&str; 4] = ["class", "bandwidth", "latency", "count"
 /// Attributes that networkx writes for itself; they have no meaning here.
 const OF_NETWORKX: [&str; 7] = ["directed", "multigraph", "graph", "key", "name", "id", "pos"];
 
-/// The names that a node-link JSON has for the attributes of links and nodes.
+/// The names that a graphs has for the attributes of links and nodes.
 ///
 /// Its text form is a list such as `bandwidth=capacity,switch=type:switch`: attributes of this reader
-/// and the names in the file; a vertex whose `type` is `switch` is a switch. `ignore=weight` skips an
-/// attribute.
+/// and the names in the file; a vertex whose `type` is `switch` is a switch, which `kind=type` says too.
+/// `ignore=weight` skips an attribute.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Attributes {
     /// Pairs of an attribute and its name in the file.
@@ -72,13 +72,17 @@ impl FromStr for Attributes {
         for pair in text.split(',') {
             let (own, name) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = match name.split_once(':') {
-                Some((name, value)) if own == "switch" => (name, Some(value)),
+                Some((name, value)) if ["switch", "kind"].contains(&own) => (name, Some(value)),
                 _ => (name, None),
+            };
+            let (own, value) = match own {
+                "kind" => ("switch", value.or(Some("switch"))),
+                own => (own, value),
             };
             let is_known = OF_LINKS.contains(&own) || own == "switch" || own == "ignore";
             if !is_known {
                 let known = OF_LINKS.join(", ");
-                return Err(format!("`{own}` is not one of {known}, switch, ignore"));
+                return Err(format!("`{own}` is not one of {known}, switch, kind, ignore"));
             }
             if name.is_empty() || value == Some("") {
                 return Err(format!(

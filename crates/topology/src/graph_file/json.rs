@@ -7,16 +7,13 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
-use super::attributes::OF_LINKS;
-use super::{Attributes, Listing, Wrong};
+use super::items::{Item, Items, Link, Vertex};
+use super::{Attributes, Wrong};
 
-/// The attributes of a node or a link.
-type Item = Map<String, Value>;
-
-pub(super) fn read(text: &str, attributes: &Attributes) -> Result<Listing, Wrong> {
+pub(super) fn read(text: &str, attributes: &Attributes) -> Result<Items, Wrong> {
     let json: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(|error| {
         (error.line(), format!("not node-link JSON with nodes and links: {error}"))
     })?;
@@ -32,107 +29,41 @@ pub(super) fn read(text: &str, attributes: &Attributes) -> Result<Listing, Wrong
         (Some(_), Some(_)) => return Err((0, "both `links` and `edges`".to_owned())),
     };
     let directed = json.get("directed").map(|raw| parse(raw, Lines::of(text).line_of(raw)));
-    let mut unused = Unused::of(attributes, &json);
-    let mut listing = Listing::new(!directed.transpose()?.unwrap_or(false));
+    let mut items = Items {
+        directed: directed.transpose()?.unwrap_or(false),
+        of_all: [&["id"], &["source", "target"]],
+        of_graph: json.keys().cloned().collect(),
+        ..Items::default()
+    };
     let mut lines = Lines::of(text);
     for raw in nodes {
         let line = lines.line_of(raw);
         let wrong = |message| (line, message);
-        let node: Item = parse(raw, line)?;
-        let id = of(&node, "id").map_err(wrong)?;
-        let name = name(id).map_err(wrong)?;
-        attributes
-            .check(&format!("node `{name}`"), node.keys(), &["id", "switch"])
-            .map_err(wrong)?;
-        let is_switch = is_switch(&node, attributes).map_err(wrong)?;
-        unused.see(&node, is_switch);
-        listing.declare(&id.to_string(), &name, is_switch, line).map_err(wrong)?;
+        let has: Item = parse(raw, line)?;
+        // Without identifiers, links name nodes by their place in the list.
+        let (key, name) = match (has.get("id"), has.get("name")) {
+            (None, Some(own)) => (items.vertices.len().to_string(), name(own).map_err(wrong)?),
+            _ => {
+                let id = of(&has, "id").map_err(wrong)?;
+                (id.to_string(), name(id).map_err(wrong)?)
+            }
+        };
+        items.vertices.push(Vertex { key, name, has, line });
     }
     let mut lines = Lines::of(text);
-    let known = [&["source", "target"], &OF_LINKS[..]].concat();
     for raw in links {
         let line = lines.line_of(raw);
         let wrong = |message| (line, message);
-        let link: Item = parse(raw, line)?;
-        let end = |key: &str| {
-            let id = of(&link, key)?;
-            match listing.find(&id.to_string()) {
-                Some(number) => Ok(number),
-                None => Err(format!("a link of `{}`, which is not in nodes", name(id)?)),
-            }
-        };
-        let (from, to) = (end("source").map_err(wrong)?, end("target").map_err(wrong)?);
-        attributes.check("a link", link.keys(), &known).map_err(wrong)?;
-        unused.see(&link, false);
-        let mut values = [const { None }; 4];
-        for (value, own) in values.iter_mut().zip(OF_LINKS) {
-            *value = self::value(&link, own, attributes.name(own)).map_err(wrong)?;
-        }
-        listing.link(from, to, values.each_ref().map(Option::as_deref)).map_err(wrong)?;
+        let has: Item = parse(raw, line)?;
+        let end = |key: &str| of(&has, key).map(ToString::to_string).map_err(wrong);
+        let ends = [end("source")?, end("target")?];
+        items.links.push(Link { ends, has, line });
     }
-    unused.check().map_err(|message| (0, message))?;
-    Ok(listing)
-}
-
-/// Names that `--attributes` gives, and nothing has.
-struct Unused<'a> {
-    names: Vec<&'a str>,
-    /// The value of a switch.
-    switch: Option<&'a str>,
-}
-
-impl<'a> Unused<'a> {
-    fn of(attributes: &'a Attributes, json: &BTreeMap<String, &RawValue>) -> Self {
-        let names = attributes.names().filter(|name| !json.contains_key(*name)).collect();
-        Self { names, switch: attributes.switch() }
-    }
-
-    fn see(&mut self, item: &Item, is_switch: bool) {
-        self.names.retain(|name| !item.contains_key(*name));
-        self.switch = self.switch.filter(|_| !is_switch);
-    }
-
-    fn check(&self) -> Result<(), String> {
-        match (self.names.first(), self.switch) {
-            (None, None) => Ok(()),
-            (Some(name), _) => Err(format!("--attributes: no node or link has `{name}`")),
-            (None, Some(value)) => {
-                Err(format!("--attributes: no node is a switch, of value `{value}`"))
-            }
-        }
-    }
+    Ok(items)
 }
 
 fn of<'v>(item: &'v Item, key: &str) -> Result<&'v Value, String> {
     item.get(key).ok_or_else(|| format!("missing field `{key}`"))
-}
-
-/// The text of an attribute of a link, or the number of its `count`.
-fn value(link: &Item, own: &str, name: &str) -> Result<Option<String>, String> {
-    match link.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) if own != "count" => Ok(Some(text.clone())),
-        Some(Value::Number(number)) if own == "count" => Ok(Some(number.to_string())),
-        Some(other) => {
-            let expected = if own == "count" { "a number" } else { "a string" };
-            Err(format!("{name} is `{other}`, expected {expected}"))
-        }
-    }
-}
-
-fn is_switch(node: &Item, attributes: &Attributes) -> Result<bool, String> {
-    let name = attributes.name("switch");
-    match (node.get(name), attributes.switch()) {
-        (None, _) => Ok(false),
-        (Some(other), Some(value)) => {
-            let text = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
-            Ok(text == value)
-        }
-        (Some(Value::Bool(is_switch)), None) => Ok(*is_switch),
-        (Some(other), None) => Err(format!(
-            "{name} is `{other}`, expected a boolean; --attributes switch={name}:VALUE gives the value of a switch"
-        )),
-    }
 }
 
 fn parse<'a, T: Deserialize<'a>>(raw: &'a RawValue, line: usize) -> Result<T, Wrong> {
