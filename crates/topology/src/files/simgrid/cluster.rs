@@ -1,6 +1,7 @@
 //! Clusters that are a torus, a fat tree or a dragonfly.
 //!
-//! A link has the cluster's bandwidth and latency.
+//! A link has the cluster's bandwidth and latency. The first dimension of a torus is the fastest, and so our
+//! last. At exactly half a ring the direction of a SimGrid route depends on the position; ours is +.
 
 use std::sync::Arc;
 

@@ -4,7 +4,9 @@
 //! links that the zone around both gives, and on from the other gateway.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
+
+use hashbrown::HashMap;
 
 use super::junctions::Junctions;
 
