@@ -368,13 +368,14 @@ fn simulated(case: &(Schedule, Machine)) -> f64 {
     in_seconds(simulation.unwrap().time)
 }
 
-/// SimGrid gives flows over links of long latency less of a link that they share.
+/// SimGrid gives flows over links of long latency less of a link that they share, and its torus corrects
+/// dimensions in the other order.
 #[test]
 fn a_platform_takes_as_long_in_simgrid() {
     for (name, within) in [
         ("inputs/flat-cluster.xml", 0.001),
         ("machines/zones.xml", 0.08),
-        ("machines/torus.xml", 0.02),
+        ("machines/torus.xml", 0.05),
     ] {
         let platform = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
         let case = written_by(platform.to_str().unwrap(), "direct", None);
