@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Graph;
-use crate::Rank;
+use crate::{LinkId, Rank};
 
 /// A renaming of ranks that are numbered in a mixed radix: one coordinate grows, counted around its side.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -45,7 +45,7 @@ pub struct Orbits {
     pub nodes: Orbit,
     /// Of links; one that is on no route may be by itself.
     pub links: Orbit,
-    /// Whether equivalent links leave their vertices by the same port.
+    /// Whether all links have equivalents, which leave their vertices by the same port.
     pub keep_ports: bool,
 }
 
@@ -109,12 +109,28 @@ impl Graph {
         Some(orbits)
     }
 
+    /// Where a [proved](Self::is_kept_by) translation, done some times, takes a link that is on a route.
+    ///
+    /// # Panics
+    /// A translation that is not proved, or a link that is on no route.
+    #[must_use]
+    pub fn moved(&self, link: LinkId, translation: Translation, size: u32, times: u32) -> LinkId {
+        if times == 0 {
+            return link;
+        }
+        let image = self.image(translation, size).expect("bug: a translation that is not proved");
+        LinkId((0..times).fold(link.0, |link, _| image.links[link as usize].into()))
+    }
+
+    /// Whether the links that leave a vertex go to those of one vertex, in their order.
     fn keeps_ports(&self, images: &[u32]) -> bool {
-        let port = |link: usize, from: u32| link - self.links.leaving(from).start;
         (0..self.links.vertices()).all(|from| {
-            self.links.leaving(from).all(|link| {
-                let image = images[link] as usize;
-                images[link] == NONE || port(link, from) == port(image, self.links.from(image))
+            let images = &images[self.links.leaving(from)];
+            images.first().is_none_or(|&first| {
+                let is_first = |of: u32| self.links.leaving(of).start == first as usize;
+                first != NONE
+                    && is_first(self.links.from(first as usize))
+                    && images.iter().zip(first..).all(|(&image, next)| image == next)
             })
         })
     }
@@ -347,6 +363,27 @@ mod tests {
         // nodes changes.
         assert!(cyclic(&tree(4, 3, 2, &[]), 3));
         assert!(!cyclic(&tree(3, 3, 2, &[]), 3));
+    }
+
+    /// Of two parallel links messages between two nodes take the second.
+    #[test]
+    fn links_on_no_route_have_no_equivalents() {
+        for (parallel, keep_ports) in [(1, true), (2, false)] {
+            let link = |from| (from, 1 - from, LinkKind::of_class(0));
+            let links = [0, 1].into_iter().flat_map(|from| vec![link(from); parallel]);
+            let listed = ListedGraph {
+                nodes: 2,
+                classes: vec!["link".to_owned()],
+                links: links.collect(),
+                ..ListedGraph::default()
+            };
+            let graph = listed.with_shortest_routes().unwrap();
+            let swap = Translation { stride: 1, side: 2, by: 1 };
+            assert_eq!(graph.orbits(&[swap], 1).unwrap().keep_ports, keep_ports);
+            let taken = LinkId(parallel as u64 - 1);
+            let from = |times| graph.links.from(graph.moved(taken, swap, 1, times).0 as usize);
+            assert_eq!([0, 1, 2].map(from), [0, 1, 0]);
+        }
     }
 
     /// What is proved without following routes is true on the routes of families, whatever is translated.
