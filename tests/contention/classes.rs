@@ -1,8 +1,23 @@
 //! One rank of each class gives the result of every rank, to the picosecond.
 
-use common::{MEMORY, machines_and_ports, priced, schedule_of, serving, without_classes};
-use topocoll::contention::{MODELS, Ranks, Request, Scheduled, Simulation, Sync, simulate};
-use topocoll::{AnalysisError, Injection, Machine, Schedule, machine};
+use std::sync::Arc;
+
+use common::{
+    MEMORY, drawn_symmetric, machines_and_ports, priced, schedule_of, serving, set_values,
+    without_classes,
+};
+use topocoll::contention::{
+    AllToAll, ContentionModel, MODELS, Ranks, Request, Routing, Scheduled, Share, Simulation, Sync,
+    Traffic, simulate,
+};
+use topocoll::{
+    AnalysisError, Collective, Injection, LinkId, LinkKind, ListedGraph, Machine, PerClass,
+    Problem, Rank, Schedule, machine,
+};
+
+fn model(name: &str) -> &'static ContentionModel {
+    MODELS.iter().find(|model| model.name == name).unwrap()
+}
 
 fn simulated(
     schedule: &Schedule,
@@ -11,21 +26,30 @@ fn simulated(
     ranks: Option<Ranks>,
 ) -> Result<Simulation, AnalysisError> {
     let traffic = Scheduled::new(schedule, machine);
-    let model = MODELS.iter().find(|known| known.name == model).unwrap();
-    let mut request = Request::new(&traffic, machine, model, MEMORY);
+    let mut request = Request::new(&traffic, machine, self::model(model), MEMORY);
     (request.sync, request.ranks) = (sync, ranks);
     simulate(&request)
 }
 
-/// Compares all results but the chain, which names other ranks, and the uses of links, which classes
-/// do not have. Returns whether ranks are equivalent.
-fn compare(schedule: &Schedule, machine: &Machine, sync: Sync, place: &str) -> bool {
-    let of = |schedule, ranks| simulated(schedule, machine, ("fluid", sync), ranks);
-    let by_classes = of(schedule, None).unwrap();
+/// Compares the results of the classes of traffic with those of its equal without classes: all but the chain,
+/// which names other ranks, and the uses of links, which classes do not have. Returns whether ranks are
+/// equivalent.
+fn compare(
+    [traffic, plain]: [&dyn Traffic; 2],
+    machine: &Machine,
+    (sync, routing): (Sync, Routing),
+    place: &str,
+) -> bool {
+    let of = |traffic, ranks| {
+        let mut request = Request::new(traffic, machine, model("fluid"), MEMORY);
+        (request.sync, request.ranks, request.settings.routing) = (sync, ranks, routing);
+        simulate(&request).unwrap()
+    };
     // Neither the simulation nor the survey before it knows classes.
-    let every = of(&without_classes(schedule), Some(Ranks::Every)).unwrap();
+    let [by_classes, every] = [of(traffic, None), of(plain, Some(Ranks::Every))];
     let ends = [&by_classes, &every].map(|found| found.chain.last().map(|last| last.link.at));
     assert_eq!(ends[0], ends[1], "{place}");
+    check_chain(&by_classes, plain, machine, (routing, place));
     let folded = by_classes.ranks == Ranks::Classes;
     let mut expected = every;
     expected.chain.clone_from(&by_classes.chain);
@@ -38,6 +62,35 @@ fn compare(schedule: &Schedule, machine: &Machine, sync: Sync, place: &str) -> b
     folded
 }
 
+/// Every event of a chain is of a message that is sent, and every link waited for is on its route.
+fn check_chain(
+    found: &Simulation,
+    traffic: &dyn Traffic,
+    machine: &Machine,
+    (routing, place): (Routing, &str),
+) {
+    let mut share = Share::default();
+    for link in found.chain.iter().map(|named| named.link) {
+        traffic.share(link.from, link.step, &mut share);
+        let sent: Vec<_> = share.sends.iter().filter(|send| send.to == link.to).collect();
+        assert!(!sent.is_empty(), "{place}: {link:?}");
+        let Some((channel, from, to)) = link.waited else { continue };
+        assert_eq!((from, to), (link.from, link.to), "{place}");
+        let mut passes = channel >= machine.topology.link_numbers() || routing == Routing::Adaptive;
+        for send in sent {
+            let over = &mut |link: LinkId| passes |= link.0 == channel;
+            machine.topology.for_each_link(from, &send.route, over);
+        }
+        assert!(passes, "{place}: {link:?}");
+    }
+}
+
+fn compare_schedule(schedule: &Schedule, machine: &Machine, sync: Sync, place: &str) -> bool {
+    let plain = without_classes(schedule);
+    let [traffic, plain] = [schedule, &plain].map(|schedule| Scheduled::new(schedule, machine));
+    compare([&traffic, &plain], machine, (sync, Routing::DimensionOrder), place)
+}
+
 pub(crate) fn compare_all(machine: &Machine, block: u64) -> [u32; 2] {
     let mut counts = [0; 2];
     for (algorithm, problem, setting) in serving(machine, block) {
@@ -45,7 +98,7 @@ pub(crate) fn compare_all(machine: &Machine, block: u64) -> [u32; 2] {
         let schedule = schedule_of(machine, &problem, name, &setting).unwrap();
         for sync in [Sync::Free, Sync::Barrier] {
             let place = format!("{name} {setting:?} on {}, {sync:?}", machine.name);
-            counts[usize::from(compare(&schedule, machine, sync, &place))] += 1;
+            counts[usize::from(compare_schedule(&schedule, machine, sync, &place))] += 1;
         }
     }
     counts
@@ -97,11 +150,99 @@ fn classes_are_simulated_as_every_rank_is_up_to_512_ranks() {
     }
 }
 
+/// The same messages, without their classes.
+struct Plain<'a>(AllToAll<'a>);
+
+impl Traffic for Plain<'_> {
+    fn nodes(&self) -> u32 {
+        self.0.nodes()
+    }
+    fn steps(&self) -> u32 {
+        self.0.steps()
+    }
+    fn share(&self, node: Rank, step: u32, out: &mut Share) {
+        self.0.share(node, step, out);
+    }
+}
+
+/// Compares some exchanges on trees and other graphs with symmetry. Returns how many have equivalent ranks.
+fn compare_drawn(machines: u32, ranks: u32) -> u32 {
+    let mut random = fastrand::Rng::with_seed(57);
+    let mut folded = 0;
+    for i in 0..machines {
+        let mut machine = drawn_symmetric(&mut random);
+        if !(2..=ranks).contains(&machine.ranks()) {
+            continue;
+        }
+        set_values(&mut machine, random.u64(..));
+        if random.bool() {
+            machine.timing.injection = Injection { rank: 1.5e-9, node: 2e-9 };
+        }
+        machine.endpoint.window = (i % 4 == 0).then_some(2);
+        machine.endpoint.interleave = i % 5 > 0;
+        let block = random.u64(1..3000);
+        let served = serving(&machine, block);
+        for sync in [Sync::Free, Sync::Free, Sync::Barrier] {
+            let (algorithm, problem, setting) = &served[random.usize(0..served.len())];
+            let name = &algorithm.info().name;
+            let schedule = schedule_of(&machine, problem, name, setting).unwrap();
+            let place = format!("machine {i}, {}: {name} {setting:?}, {sync:?}", machine.name);
+            folded += u32::from(compare_schedule(&schedule, &machine, sync, &place));
+        }
+        let at_once = || AllToAll::new(&machine, block, MEMORY).unwrap();
+        let both: [&dyn Traffic; 2] = [&at_once(), &Plain(at_once())];
+        for routing in [Routing::DimensionOrder, Routing::Adaptive] {
+            let place = format!("machine {i}, {}: {routing:?}", machine.name);
+            folded += u32::from(compare(both, &machine, (Sync::Free, routing), &place));
+        }
+    }
+    folded
+}
+
+#[test]
+fn symmetry_of_graphs_changes_no_simulation() {
+    let folded = compare_drawn(60, 48);
+    assert!(folded > 60, "{folded}");
+}
+
+#[test]
+#[ignore = "half a minute"]
+fn symmetry_of_graphs_changes_no_simulation_of_many() {
+    let folded = compare_drawn(300, 64);
+    assert!(folded > 300, "{folded}");
+}
+
+/// Two nodes over three switches. A swap keeps the routes of both, over the second switch, but not the order of
+/// the others, of which one is slower. So parts of messages over all shortest routes are not equivalent.
+#[test]
+fn parts_of_a_message_follow_the_order_of_links() {
+    let ends = [[(0, 2), (0, 3), (0, 4)], [(1, 4), (1, 3), (1, 2)]];
+    let link = |(node, switch): (u32, u32)| {
+        let kind = LinkKind::of_class(u32::from(switch == 4));
+        [(node, switch, kind), (switch, node, kind)]
+    };
+    let listed = ListedGraph {
+        nodes: 2,
+        switches: 3,
+        classes: vec!["fast".to_owned(), "slow".to_owned()],
+        links: ends.into_iter().flatten().flat_map(link).collect(),
+        ..ListedGraph::default()
+    };
+    let mut machine = Machine::of(Arc::new(listed.with_shortest_routes().unwrap()));
+    machine.timing.per_byte = PerClass::each(&[1e-9, 1e-6]);
+    let at_once = || AllToAll::new(&machine, 1, MEMORY).unwrap();
+    let both: [&dyn Traffic; 2] = [&at_once(), &Plain(at_once())];
+    for (routing, folds) in [(Routing::DimensionOrder, true), (Routing::Adaptive, false)] {
+        let found = compare(both, &machine, (Sync::Free, routing), "two nodes");
+        assert_eq!(found, folds, "{routing:?}");
+    }
+}
+
 #[test]
 fn equivalent_ranks_are_simulated_once() {
     let torus = machine("torus:16x16").unwrap();
     let [schedule, xor] = ["direct", "pairwise-xor"].map(|name| {
-        let problem = topocoll::Problem::new(topocoll::Collective::AllToAll, 256, 1, 64).unwrap();
+        let problem = Problem::new(Collective::AllToAll, 256, 1, 64).unwrap();
         schedule_of(&torus, &problem, name, &Default::default()).unwrap()
     });
     let ranks = |schedule, model, ranks| {
@@ -115,14 +256,20 @@ fn equivalent_ranks_are_simulated_once() {
         let refused = ranks(&schedule, model, Some(Ranks::Classes)).unwrap_err().to_string();
         assert!(refused.contains(model) && refused.contains("dateline"), "{refused}");
     }
+    let dragonfly = machine("dragonfly:2,3,2").unwrap();
+    for (model, expected) in [("fluid", 6), ("wormhole", dragonfly.ranks())] {
+        let problem = Problem::new(Collective::AllToAll, dragonfly.ranks(), 1, 64).unwrap();
+        let schedule = schedule_of(&dragonfly, &problem, "direct", &Default::default()).unwrap();
+        let found = simulated(&schedule, &dragonfly, (model, Sync::Free), None).unwrap();
+        assert_eq!(found.classes, expected, "{model}");
+    }
 }
 
 /// More ranks than any list of them could hold: the links of a period are simulated.
 #[test]
 fn a_billion_ranks_are_simulated_by_their_period() {
     let torus = machine("torus:32768x32768").unwrap();
-    let problem =
-        topocoll::Problem::new(topocoll::Collective::AllToAll, torus.ranks(), 1, 64).unwrap();
+    let problem = Problem::new(Collective::AllToAll, torus.ranks(), 1, 64).unwrap();
     let schedule = schedule_of(&torus, &problem, "suh-shin", &Default::default()).unwrap();
     let found = simulated(&schedule, &torus, ("fluid", Sync::Free), None).unwrap();
     let predicted = topocoll::count(&schedule, &torus, None, MEMORY).unwrap().time.total();

@@ -86,8 +86,7 @@ pub fn conflicts(
     if topology.link_numbers() == 0 {
         return Ok(ConflictReport::default());
     }
-    let source = traffic.schedule().map_or(Source::Traffic(traffic), Source::Schedule);
-    let visitor = Visitor::by_numbering(source, machine, &traffic.classes());
+    let visitor = Visitor::by_numbering(Source::of(traffic), machine, &traffic.classes());
     let limit = if most.is_none() { WORK_LIMIT } else { u128::MAX };
     let steps = steps_to_visit(&visitor, traffic.steps(), limit)?;
     let most = most.unwrap_or(LINKS);
@@ -133,7 +132,7 @@ fn steps_to_visit(
     steps: u32,
     limit: u128,
 ) -> Result<Option<Vec<u32>>, AnalysisError> {
-    let (all_steps, ranks) = (u128::from(steps), u128::from(visitor.classes.count()));
+    let (all_steps, ranks) = (u128::from(steps), u128::from(visitor.ranks.classes.count()));
     let all = check_work(NAMING, ranks * all_steps, limit);
     let many = ranks * all_steps > WORK_LIMIT && all_steps.max(ranks) <= WORK_LIMIT;
     let Some(schedule) = visitor.source.schedule().filter(|_| many && visitor.cyclic.is_none())
@@ -141,7 +140,8 @@ fn steps_to_visit(
         return all.map(|()| None);
     };
     let counter = Counter::new(schedule, visitor.machine)?;
-    let positions: u128 = visitor.classes.radix().sides().iter().copied().map(u128::from).sum();
+    let positions: u128 =
+        visitor.ranks.classes.radix().sides().iter().copied().map(u128::from).sum();
     let (mut scratch, mut visited, mut shares) = (counter.scratch(), Vec::new(), 0u128);
     for step in 0..steps {
         match counter.step_by_kinds(step, &mut scratch) {
@@ -229,7 +229,7 @@ fn by_class(
     visitor.each_message(step, does, &mut |rank, sent, route_links| {
         loads.add(topology, rank, &route_links, sent.bytes);
     });
-    let (nodes, _) = symmetry::of_nodes(&visitor.classes, topology);
+    let (nodes, _) = symmetry::of_nodes(&visitor.ranks.classes, topology);
     let equivalent = u128::from(topology.nodes() / nodes.count());
     loads.drain(rates, |run| {
         if run.messages < 2 {
@@ -269,7 +269,7 @@ fn list(visitor: &Visitor<'_>, conflict: &mut Conflict) {
             });
         });
     } else {
-        let nodes = symmetry::of_nodes(&visitor.classes, topology);
+        let nodes = symmetry::of_nodes(&visitor.ranks.classes, topology);
         visitor.each_message(conflict.step, &mut does, &mut |rank, sent, route_links| {
             let (taken, ends) = ((conflict.link, link), [rank, sent.peer]);
             each_equivalent(topology, &nodes, taken, ends, &route_links, |from, to| {

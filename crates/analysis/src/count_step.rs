@@ -1,14 +1,13 @@
 //! Counts one step over all ranks: every link, one rank of each class that is not idle.
 
-use std::sync::Arc;
-
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
 use topocoll_schedule::{RankClasses, Schedule, Transfer};
 use topocoll_topology::{
-    Coordinates, Grid, INTRA_NODE, Machine, Orbits, Ports, Rank, Shape, coprime, parallel,
+    Coordinates, Grid, INTRA_NODE, Machine, Ports, Rank, Shape, coprime, parallel,
 };
 
+use crate::AnalysisError;
 use crate::charges::Rates;
 use crate::error::{by_all_threads, check_memory, check_ranks};
 use crate::kinds::Boxes;
@@ -17,9 +16,9 @@ use crate::route_links::RouteLinks;
 use crate::sample::{self, RankSample};
 use crate::shift::Shift;
 use crate::step_count::{Amounts, StepCount, Sums};
+use crate::symmetry::NodeClasses;
 use crate::traffic::Traffic;
 use crate::visit::{Does, Sent, Source, Visitor, Weights};
-use crate::{AnalysisError, symmetry};
 
 /// The most steps counted together: their counts take less than 64 KiB, or of many steps a byte for each.
 const CHUNK: [u32; 2] = [32, 512];
@@ -45,44 +44,6 @@ pub(crate) struct Counter<'a> {
     kinds: Option<&'a Grid>,
     /// The ranks that are visited in each step, if not one of every class.
     some: Option<Vec<Rank>>,
-}
-
-/// Classes of equivalent nodes.
-enum NodeClasses {
-    /// Those of translations, and the ranks of a class on each node where links are counted.
-    Translations(RankClasses, u32),
-    /// The orbits of nodes, and the number of translations.
-    Orbits(Arc<Orbits>, u32),
-}
-
-impl NodeClasses {
-    fn count(&self) -> u32 {
-        match self {
-            Self::Translations(classes, _) => classes.count(),
-            Self::Orbits(orbits, _) => orbits.nodes.classes.len() as u32,
-        }
-    }
-
-    /// The class of a node, and how many equivalents of one of its ranks are on it.
-    fn of(&self, node: u32) -> (usize, u32) {
-        match self {
-            Self::Translations(classes, of_class) => {
-                (classes.class_of(Rank(node)) as usize, *of_class)
-            }
-            Self::Orbits(orbits, translations) => {
-                let class = orbits.nodes.class_of(node as usize);
-                (class, translations / orbits.nodes.classes[class].1)
-            }
-        }
-    }
-
-    /// The nodes of a class, of all nodes of the machine.
-    fn size(&self, class: usize, all: u32) -> u64 {
-        match self {
-            Self::Translations(classes, _) => (all / classes.count()).into(),
-            Self::Orbits(orbits, _) => orbits.nodes.classes[class].1.into(),
-        }
-    }
 }
 
 /// The memory of one thread.
@@ -138,7 +99,7 @@ impl<'a> Counter<'a> {
         let kinds = match machine.topology.shape() {
             Shape::Grid(grid) if counter.visitor.cyclic.is_none() => {
                 let positions: u64 = grid.sides().iter().map(|&side| u64::from(side)).sum();
-                Some(grid).filter(|_| u64::from(counter.visitor.classes.count()) > positions)
+                Some(grid).filter(|_| u64::from(counter.visitor.ranks.classes.count()) > positions)
             }
             _ => None,
         };
@@ -172,16 +133,9 @@ impl<'a> Counter<'a> {
 
     fn of(source: Source<'a>, machine: &'a Machine, classes: &RankClasses) -> Self {
         let (visitor, topology) = (Visitor::new(source, machine, classes), &*machine.topology);
-        let nodes = match (visitor.cyclic, &visitor.orbits) {
-            (Some(cyclic), _) => NodeClasses::Translations(cyclic.nodes(), 0),
-            (None, Some(orbits)) => {
-                let translations = topology.ranks() / visitor.classes.count();
-                NodeClasses::Orbits(orbits.clone(), translations)
-            }
-            (None, None) => {
-                let (classes, of_class) = symmetry::of_nodes(&visitor.classes, topology);
-                NodeClasses::Translations(classes, of_class)
-            }
+        let nodes = match visitor.cyclic {
+            Some(cyclic) => NodeClasses::Translations(cyclic.nodes(), 0),
+            None => NodeClasses::new(&visitor.ranks, topology),
         };
         let is_node = !matches!(topology.shape(), Shape::Clustered(_));
         let nodes_counted = if is_node { 0 } else { nodes.count() as usize };
@@ -193,7 +147,7 @@ impl<'a> Counter<'a> {
 
     /// The same of a sample of the classes.
     pub(crate) fn of_some(self, sample: RankSample) -> Self {
-        let (classes, topology) = (&self.visitor.classes, &*self.visitor.machine.topology);
+        let (classes, topology) = (&self.visitor.ranks.classes, &*self.visitor.machine.topology);
         let all = classes.count();
         let near = |most: u32| match sample::crossing(topology) {
             Some(nodes) if all == topology.ranks() => {
@@ -264,7 +218,7 @@ impl<'a> Counter<'a> {
     /// An upper bound on the number of route segments that are visited, if traffic has one message of each
     /// rank in each step.
     pub(crate) fn work(&self) -> u128 {
-        let Visitor { machine, classes, cyclic, source, .. } = &self.visitor;
+        let Visitor { machine, ranks, cyclic, source } = &self.visitor;
         let node_ports = source.schedule().map_or(1, |of| of.problem.node_ports);
         let ports = u128::from(source.schedule().map_or(1, |of| of.problem.ports));
         let dimensions = |grid: &Grid| grid.sides().len() as u128;
@@ -293,7 +247,7 @@ impl<'a> Counter<'a> {
                 .map(|ranks| ranks + (nodes * u128::from(node_ports)).min(ranks * ports) * segments)
                 .sum();
         }
-        u128::from(self.steps()) * u128::from(classes.count()) * per_rank
+        u128::from(self.steps()) * u128::from(ranks.classes.count()) * per_rank
     }
 
     /// The ranks that are visited in one step of each class, if there are classes of steps.
@@ -318,7 +272,7 @@ impl<'a> Counter<'a> {
                 return listed / steps;
             }
             let mut ranks = 0;
-            rule.active(step, &self.visitor.classes, &mut |_| ranks += 1);
+            rule.active(step, &self.visitor.ranks.classes, &mut |_| ranks += 1);
             (listed, steps) = (listed + ranks, steps + 1);
             ranks
         };
@@ -404,7 +358,7 @@ impl<'a> Counter<'a> {
             return out;
         }
         let mut out = StepCount::default();
-        let (rates, classes) = (&self.rates, &self.visitor.classes);
+        let (rates, classes) = (&self.rates, &self.visitor.ranks.classes);
         let ranks_per_class = u64::from(self.visitor.machine.ranks() / classes.count());
         scratch.shifts.clear();
         let mut visit = |rank| {
@@ -423,7 +377,8 @@ impl<'a> Counter<'a> {
         }
         if let Some(loads) = &mut scratch.loads {
             loads.take(rates, &mut scratch.busiest);
-            let equivalent = if self.visitor.orbits.is_some() { 1 } else { self.nodes_of_class(0) };
+            let equivalent =
+                if self.visitor.ranks.orbits.is_some() { 1 } else { self.nodes_of_class(0) };
             out.load_busiest(rates, &scratch.busiest, equivalent);
         }
         for (class, load) in
@@ -444,7 +399,7 @@ impl<'a> Counter<'a> {
         let (grid, rule) = (self.kinds?, self.visitor.source.schedule()?.rule());
         let mut boxes = Boxes::default();
         (0..rule.steps()).try_fold(0u128, |work, step| {
-            let few = boxes.take(rule, step, grid, self.visitor.classes.count());
+            let few = boxes.take(rule, step, grid, self.visitor.ranks.classes.count());
             (few && work <= limit).then(|| work + boxes.work())
         })
     }
@@ -452,7 +407,7 @@ impl<'a> Counter<'a> {
     /// Counts one step if its ranks act by kinds of coordinates, of which there are few.
     pub(crate) fn step_by_kinds(&self, step: u32, scratch: &mut Scratch) -> Option<StepCount> {
         let (grid, rule) = (self.kinds?, self.visitor.source.schedule()?.rule());
-        if !scratch.boxes.take(rule, step, grid, self.visitor.classes.count()) {
+        if !scratch.boxes.take(rule, step, grid, self.visitor.ranks.classes.count()) {
             return None;
         }
         let (mut out, mut of) =

@@ -10,7 +10,7 @@ use topocoll_topology::{Coordinates, Grid, LinkId, Orbits, Rank, Route, Shape, T
 pub(crate) use self::line::LineLoads;
 use crate::charges::Rates;
 use crate::route_links::RouteLinks;
-use crate::symmetry;
+use crate::symmetry::{self, Equivalent};
 
 /// Loads of the links of a grid or graph, up to the translations of a [`RankClasses`].
 ///
@@ -208,14 +208,9 @@ impl Run<'_> {
 }
 
 impl Loads {
-    /// Loads of 0. The classes must be [`common`](symmetry::common) to a rule and the topology.
-    ///
-    /// Where there are orbits, the classes are those of the translations that give them.
-    pub(crate) fn new(
-        classes: &RankClasses,
-        orbits: Option<&Arc<Orbits>>,
-        topology: &dyn Topology,
-    ) -> Self {
+    /// Loads of 0.
+    pub(crate) fn new(ranks: &Equivalent, topology: &dyn Topology) -> Self {
+        let Equivalent { classes, orbits } = ranks;
         if let Some(orbits) = orbits {
             let loads = vec![(0, 0); orbits.links.classes.len()];
             let fold = Fold::Orbits(orbits.clone(), topology.ranks() / classes.count());
@@ -256,11 +251,8 @@ impl Loads {
     }
 
     /// Bytes that the loads take once every dimension is used.
-    pub(crate) fn memory(
-        classes: &RankClasses,
-        orbits: Option<&Orbits>,
-        topology: &dyn Topology,
-    ) -> u128 {
+    pub(crate) fn memory(ranks: &Equivalent, topology: &dyn Topology) -> u128 {
+        let Equivalent { classes, orbits } = ranks;
         if let Some(orbits) = orbits {
             let each = size_of::<(u64, u128)>() + size_of::<u32>();
             return (orbits.links.classes.len() * each) as u128;
@@ -426,7 +418,8 @@ mod tests {
             let machine = Machine::of(std::sync::Arc::new(grid.clone()));
             let periods = Coordinates::from_slice(periods);
             let classes = RankClasses::translations(grid.radix().clone(), periods);
-            let mut parts = [(); 2].map(|()| Loads::new(&classes, None, &grid));
+            let ranks = Equivalent { classes: classes.clone(), orbits: None };
+            let mut parts = [(); 2].map(|()| Loads::new(&ranks, &grid));
             for round in 0..6 {
                 let mut expected = ByLink::new();
                 for representative in classes.representatives() {
@@ -464,7 +457,7 @@ mod tests {
                 expected.retain(|link, _| counted(link));
                 assert_eq!(drained(&mut all, &machine), expected, "{sides:?}, round {round}");
                 assert!(drained(&mut all, &machine).is_empty());
-                parts = [all, Loads::new(&classes, None, &grid)];
+                parts = [all, Loads::new(&ranks, &grid)];
             }
         }
     }

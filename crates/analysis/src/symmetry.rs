@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Coordinates, Graph, MixedRadix, Orbits, Shape, Topology, Translation};
+use topocoll_topology::{
+    Coordinates, Graph, MixedRadix, Orbits, Rank, Shape, Topology, Translation,
+};
 
 /// The translations that map both a rule and the machine's links onto themselves.
 ///
@@ -32,12 +34,101 @@ pub(crate) fn common(classes: &RankClasses, topology: &dyn Topology) -> RankClas
     }
 }
 
+/// Equivalent ranks of the messages on a machine.
+#[derive(Clone)]
+pub(crate) struct Equivalent {
+    /// Classes of translations that map the messages, the links and the routes onto themselves.
+    pub(crate) classes: RankClasses,
+    /// The equivalent nodes and links of a graph, where classes are more than its numbering gives.
+    pub(crate) orbits: Option<Arc<Orbits>>,
+}
+
+impl Equivalent {
+    /// Of messages with these classes. `own_routes` tells whether all of them take the machine's own.
+    pub(crate) fn of(
+        classes: &RankClasses,
+        topology: &dyn Topology,
+        own_routes: impl FnOnce() -> bool,
+    ) -> Self {
+        match orbits(classes, topology) {
+            Some((classes, orbits)) if orbits.keep_ports || own_routes() => {
+                Self { classes, orbits: Some(orbits) }
+            }
+            _ => Self::by_numbering(classes, topology),
+        }
+    }
+
+    /// No more than the numbering of the machine gives.
+    pub(crate) fn by_numbering(classes: &RankClasses, topology: &dyn Topology) -> Self {
+        Self { classes: common(classes, topology), orbits: None }
+    }
+
+    /// Of each rank alone.
+    pub(crate) fn every(topology: &dyn Topology) -> Self {
+        Self::by_numbering(&RankClasses::distinct(topology.ranks()), topology)
+    }
+}
+
+/// Classes of equivalent nodes.
+pub(crate) enum NodeClasses {
+    /// Those of translations, and the ranks of a class on each node where links are counted.
+    Translations(RankClasses, u32),
+    /// The orbits of nodes, and the number of translations.
+    Orbits(Arc<Orbits>, u32),
+}
+
+impl NodeClasses {
+    /// The classes that those of ranks give.
+    pub(crate) fn new(ranks: &Equivalent, topology: &dyn Topology) -> Self {
+        match &ranks.orbits {
+            Some(orbits) => Self::Orbits(orbits.clone(), topology.ranks() / ranks.classes.count()),
+            None => {
+                let (nodes, of_class) = of_nodes(&ranks.classes, topology);
+                Self::Translations(nodes, of_class)
+            }
+        }
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        match self {
+            Self::Translations(classes, _) => classes.count(),
+            Self::Orbits(orbits, _) => orbits.nodes.classes.len() as u32,
+        }
+    }
+
+    /// The class of a node, and how many equivalents of one of its ranks are on it.
+    pub(crate) fn of(&self, node: u32) -> (usize, u32) {
+        match self {
+            Self::Translations(classes, of_class) => {
+                (classes.class_of(Rank(node)) as usize, *of_class)
+            }
+            Self::Orbits(orbits, translations) => {
+                let class = orbits.nodes.class_of(node as usize);
+                (class, translations / orbits.nodes.classes[class].1)
+            }
+        }
+    }
+
+    /// The first node of a class.
+    pub(crate) fn representative(&self, class: u32) -> u32 {
+        match self {
+            Self::Translations(classes, _) => classes.representative(class).0,
+            Self::Orbits(orbits, _) => orbits.nodes.classes[class as usize].0,
+        }
+    }
+
+    /// The nodes of a class, of all nodes of the machine.
+    pub(crate) fn size(&self, class: usize, all: u32) -> u64 {
+        match self {
+            Self::Translations(classes, _) => (all / classes.count()).into(),
+            Self::Orbits(orbits, _) => orbits.nodes.classes[class].1.into(),
+        }
+    }
+}
+
 /// The translations of a rule that a graph is proved to keep, with the orbits of its nodes and links, if
 /// they are more than those that its [numbering](Graph::translations) gives.
-pub(crate) fn orbits(
-    classes: &RankClasses,
-    topology: &dyn Topology,
-) -> Option<(RankClasses, Arc<Orbits>)> {
+fn orbits(classes: &RankClasses, topology: &dyn Topology) -> Option<(RankClasses, Arc<Orbits>)> {
     let Shape::Graph(graph) = topology.network() else { return None };
     let size = match topology.shape() {
         Shape::Clustered(clusters) => clusters.equal_size()?,

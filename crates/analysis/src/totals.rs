@@ -37,7 +37,7 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
     }
     let visitor = Visitor::new(Source::Schedule(schedule), machine, &schedule.rule().classes());
     let steps = schedule.rule().steps();
-    let work = u128::from(visitor.classes.count()) * u128::from(steps);
+    let work = u128::from(visitor.ranks.classes.count()) * u128::from(steps);
     check_work("adding up what links carry", work, WORK_LIMIT).ok()?;
     if let Some(cyclic) = visitor.cyclic {
         let (mut totals, mut does) = (shift::Totals::new(cyclic.over), Does::default());

@@ -1,14 +1,12 @@
 //! One visitor of steps, classes of ranks, messages and their links, for all that counts them.
 
-use std::sync::Arc;
-
 use topocoll_schedule::{RankClasses, Schedule, SlotSet, Step, Transfer};
-use topocoll_topology::{LinkId, Machine, Orbits, Rank, Route, Shape};
+use topocoll_topology::{LinkId, Machine, Rank, Route, Shape, Topology};
 
 use crate::loads::Loads;
 use crate::route_links::RouteLinks;
 use crate::shift::{Cyclic, Shift};
-use crate::symmetry;
+use crate::symmetry::Equivalent;
 use crate::traffic::{Share, Traffic};
 
 /// Whose messages are visited.
@@ -19,10 +17,48 @@ pub(crate) enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
+    /// The schedule of traffic, or traffic without one.
+    pub(crate) fn of(traffic: &'a dyn Traffic) -> Self {
+        traffic.schedule().map_or(Self::Traffic(traffic), Self::Schedule)
+    }
+
     pub(crate) fn schedule(self) -> Option<&'a Schedule> {
         match self {
             Self::Schedule(schedule) => Some(schedule),
             Self::Traffic(_) => None,
+        }
+    }
+
+    /// Equivalent ranks on a machine, where the source has these classes.
+    pub(crate) fn equivalent(self, classes: &RankClasses, topology: &dyn Topology) -> Equivalent {
+        Equivalent::of(classes, topology, || !self.names_routes(classes))
+    }
+
+    /// Whether a message has a route of its own.
+    fn names_routes(self, classes: &RankClasses) -> bool {
+        match self {
+            Self::Schedule(schedule) => {
+                let (rule, mut does) = (schedule.rule(), Step::default());
+                // Messages of steps that have classes take the machine's own.
+                let has_classes = rule.steps() > 0 && rule.class_of_step(0).is_some();
+                (0..if has_classes { 0 } else { rule.steps() }).any(|step| {
+                    let mut named = false;
+                    rule.active(step, classes, &mut |rank| {
+                        rule.step(rank, step, &mut does);
+                        named |= does.sends.iter().any(|send| !send.route.is_empty());
+                    });
+                    named
+                })
+            }
+            Self::Traffic(traffic) => {
+                let mut share = Share::default();
+                (0..traffic.steps()).any(|step| {
+                    classes.representatives().any(|rank| {
+                        traffic.share(rank, step, &mut share);
+                        share.sends.iter().any(|send| !send.free)
+                    })
+                })
+            }
         }
     }
 }
@@ -40,12 +76,9 @@ pub(crate) enum Weights<'w> {
 pub(crate) struct Visitor<'a> {
     pub(crate) source: Source<'a>,
     pub(crate) machine: &'a Machine,
-    /// Classes of equivalent ranks.
-    pub(crate) classes: RankClasses,
-    /// Where link loads have a closed form. Then the classes are those of the rule.
+    pub(crate) ranks: Equivalent,
+    /// Where link loads have a closed form. Then the classes of ranks are those of the rule.
     pub(crate) cyclic: Option<Cyclic<'a>>,
-    /// The equivalent nodes and links of a graph, where classes are more than its numbering gives.
-    pub(crate) orbits: Option<Arc<Orbits>>,
 }
 
 /// A message that a rank sends or receives.
@@ -70,16 +103,16 @@ pub(crate) struct Does {
 impl<'a> Visitor<'a> {
     /// The classes must be those of the source, or finer.
     pub(crate) fn new(source: Source<'a>, machine: &'a Machine, classes: &RankClasses) -> Self {
-        let (schedule, topology) = (source.schedule(), &*machine.topology);
-        let own_routes = || schedule.is_some_and(|of| !names_routes(of, classes));
-        let cyclic = schedule.and_then(|_| Cyclic::new(classes, topology));
-        let cyclic = cyclic.filter(|cyclic| cyclic.grid().is_some() || own_routes());
-        let found = match (cyclic, schedule) {
-            (None, Some(_)) => symmetry::orbits(classes, topology),
-            _ => None,
+        let topology = &*machine.topology;
+        let cyclic = source.schedule().and_then(|_| Cyclic::new(classes, topology));
+        let cyclic =
+            cyclic.filter(|cyclic| cyclic.grid().is_some() || !source.names_routes(classes));
+        let ranks = match (cyclic, source) {
+            (Some(_), _) => Equivalent { classes: classes.clone(), orbits: None },
+            (None, Source::Schedule(_)) => source.equivalent(classes, topology),
+            (None, Source::Traffic(_)) => Equivalent::by_numbering(classes, topology),
         };
-        let found = found.filter(|(_, orbits)| orbits.keep_ports || own_routes());
-        Self::with(source, machine, classes, (cyclic, found))
+        Self { source, machine, ranks, cyclic }
     }
 
     /// The same with no more classes than the numbering of the machine gives.
@@ -88,44 +121,34 @@ impl<'a> Visitor<'a> {
         machine: &'a Machine,
         classes: &RankClasses,
     ) -> Self {
-        let cyclic = source.schedule().and_then(|_| Cyclic::new(classes, &*machine.topology));
-        let cyclic = cyclic.filter(|cyclic| cyclic.grid().is_some());
-        Self::with(source, machine, classes, (cyclic, None))
-    }
-
-    fn with(
-        source: Source<'a>,
-        machine: &'a Machine,
-        classes: &RankClasses,
-        (cyclic, found): (Option<Cyclic<'a>>, Option<(RankClasses, Arc<Orbits>)>),
-    ) -> Self {
         let topology = &*machine.topology;
-        let (classes, orbits) = match (cyclic, found) {
-            (Some(_), _) => (classes.clone(), None),
-            (None, Some((classes, orbits))) => (classes, Some(orbits)),
-            (None, None) => (symmetry::common(classes, topology), None),
+        let cyclic = source.schedule().and_then(|_| Cyclic::new(classes, topology));
+        let cyclic = cyclic.filter(|cyclic| cyclic.grid().is_some());
+        let ranks = match cyclic {
+            Some(_) => Equivalent { classes: classes.clone(), orbits: None },
+            None => Equivalent::by_numbering(classes, topology),
         };
-        Self { source, machine, classes, cyclic, orbits }
+        Self { source, machine, ranks, cyclic }
     }
 
     /// The loads of links, all 0.
     pub(crate) fn loads(&self) -> Loads {
-        Loads::new(&self.classes, self.orbits.as_ref(), &*self.machine.topology)
+        Loads::new(&self.ranks, &*self.machine.topology)
     }
 
     /// The bytes that they take, if links are counted one by one.
     pub(crate) fn memory_of_loads(&self) -> u128 {
         match self.cyclic {
             Some(_) => 0,
-            None => Loads::memory(&self.classes, self.orbits.as_deref(), &*self.machine.topology),
+            None => Loads::memory(&self.ranks, &*self.machine.topology),
         }
     }
 
     /// Calls `each` with the representatives that take part in a step, and perhaps with others.
     pub(crate) fn each_active(&self, step: u32, each: &mut dyn FnMut(Rank)) {
         match self.source {
-            Source::Schedule(schedule) => schedule.rule().active(step, &self.classes, each),
-            Source::Traffic(_) => self.classes.representatives().for_each(each),
+            Source::Schedule(schedule) => schedule.rule().active(step, &self.ranks.classes, each),
+            Source::Traffic(_) => self.ranks.classes.representatives().for_each(each),
         }
     }
 
@@ -236,21 +259,6 @@ impl<'a> Visitor<'a> {
             }
         });
     }
-}
-
-/// Whether a message of a schedule of these classes has a route of its own.
-fn names_routes(schedule: &Schedule, classes: &RankClasses) -> bool {
-    let (rule, mut does) = (schedule.rule(), Step::default());
-    // Messages of steps that have classes take the machine's own.
-    let has_classes = rule.steps() > 0 && rule.class_of_step(0).is_some();
-    (0..if has_classes { 0 } else { rule.steps() }).any(|step| {
-        let mut named = false;
-        rule.active(step, classes, &mut |rank| {
-            rule.step(rank, step, &mut does);
-            named |= does.sends.iter().any(|send| !send.route.is_empty());
-        });
-        named
-    })
 }
 
 /// Bytes of some slots of a rank.

@@ -10,8 +10,9 @@ use topocoll_topology::{Coordinates, Machine, MixedRadix, Order, Rank};
 use super::patterns::shuffle;
 use crate::AnalysisError;
 use crate::error::check_memory;
-use crate::symmetry;
+use crate::symmetry::{self, Equivalent};
 use crate::traffic::{Posted, Share, Traffic};
+use crate::visit::Source;
 
 /// Every rank sends a message to every other, over the machine's routes, in the order of its
 /// [`endpoint`](Machine::endpoint).
@@ -36,7 +37,9 @@ impl<'a> AllToAll<'a> {
     /// The messages of one rank of each class, which the fluid model simulates.
     #[must_use]
     pub fn messages(&self) -> u64 {
-        let classes = symmetry::common(&self.classes(), &*self.machine.topology);
+        let source = Source::Traffic(self);
+        let Equivalent { classes, .. } =
+            source.equivalent(&self.classes(), &*self.machine.topology);
         u64::from(classes.count()) * u64::from(self.machine.ranks() - 1)
     }
 

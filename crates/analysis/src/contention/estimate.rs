@@ -5,8 +5,11 @@ use topocoll_topology::{Machine, Shape};
 
 use super::models::{ContentionModel, check_model};
 use super::settings::Settings;
+use super::simulate::equivalent;
+use crate::AnalysisError;
 use crate::error::check_ranks;
-use crate::{AnalysisError, symmetry};
+use crate::symmetry::{self, Equivalent};
+use crate::visit::Source;
 
 /// The cost of simulating a schedule with one rank of each class where that is exact.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -41,8 +44,8 @@ pub fn estimate(
     let topology = &*machine.topology;
     let rule = schedule.rule();
     let classes = match model.folds {
-        true => symmetry::common(&rule.classes(), topology),
-        false => symmetry::common(&RankClasses::distinct(machine.ranks()), topology),
+        true => equivalent(Source::Schedule(schedule), &rule.classes(), machine, settings).classes,
+        false => Equivalent::every(topology).classes,
     };
     let ports = u128::from(schedule.problem.ports);
     let (ranks, steps) = (classes.count(), u128::from(rule.steps()));

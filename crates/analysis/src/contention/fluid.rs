@@ -37,7 +37,6 @@ use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use topocoll_schedule::RankClasses;
 use topocoll_topology::{LinkId, Machine, Rank, Route};
 
 use self::ends::Ends;
@@ -49,6 +48,7 @@ use super::clock::{Clock, Picoseconds, picoseconds};
 use super::fold::Fold;
 use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network};
 use super::settings::{Routing, Settings};
+use crate::symmetry::Equivalent;
 
 /// The capacity of the slowest channel. Its shares by up to 15 flows, and the shares of these by up
 /// to 15, are whole numbers.
@@ -143,10 +143,10 @@ pub(crate) struct Fluid<'a> {
 pub(crate) fn memory(
     machine: &Machine,
     settings: &Settings,
-    classes: &RankClasses,
+    ranks: &Equivalent,
     contents: &Contents,
 ) -> u128 {
-    let fold = Fold::new(machine, settings, classes);
+    let fold = Fold::new(machine, settings, ranks);
     // Vectors that grow are up to twice as long.
     let hop = 2 * (Rates::HOP + size_of::<(u32, u32)>()) as u128;
     let flow = 2 * (size_of::<Flow>() + Rates::BUNDLE + size_of::<Service>() + 200) as u128;
@@ -166,10 +166,10 @@ impl<'a> Fluid<'a> {
         machine: &'a Machine,
         settings: &Settings,
         clock: &Clock<'_>,
-        classes: &RankClasses,
+        ranks: &Equivalent,
         records: bool,
     ) -> Self {
-        let fold = Fold::new(machine, settings, classes);
+        let fold = Fold::new(machine, settings, ranks);
         let links = fold.links();
         let capacity =
             |kept| Self::capacity(&fold, fold.channels.pace(fold.representative(kept) as u32));
@@ -333,7 +333,7 @@ impl<'a> Fluid<'a> {
         let longer = (self.now - flow.start).saturating_sub(transmission);
         if let Some((hop, kept)) = self.rates.limit(flow.bundle) {
             if let Some(used) = self.links.get_mut(kept as usize) {
-                let waited = longer.saturating_mul(self.fold.times());
+                let waited = longer.saturating_mul(self.fold.times(kept).into());
                 used.waited = used.waited.saturating_add(waited);
             }
             let (mut place, mut shared) = (0, 0);

@@ -3,22 +3,40 @@
 //! If translations map all traffic onto itself, equivalent channels carry equal traffic at any time.
 //! One of them is kept, and a message of a representative takes it as often as its route takes any of
 //! its equivalents. Every rank in a class of its own is the machine itself.
+//!
+//! # Why it is exact
+//! Translations of ranks form a group G, which takes channels to channels of their pace, and messages to
+//! messages of their bytes over the images of their channels. It leaves no rank in its place, so a message of
+//! a representative has |G| equivalents. A channel that s translations leave in its place has |G| / s.
+//! Suppose that equivalent messages have been posted at equal times.
+//! - The rates of progressive filling are a function of the capacities, and of the channels of each flow,
+//!   whatever they are called. So a translation, which renames both, leaves all rates as they are: equivalent
+//!   flows have equal rates.
+//! - For each channel on the route of a representative's message, the |G| equivalents of the message take an
+//!   equivalent of the channel: each of the |G| / s channels s times. So a kept channel that counts the message
+//!   s times has the flows of the machine's channel, and the same levels.
+//! - So equivalent messages are delivered at equal times, and equivalent ranks go on at equal times. By
+//!   induction over the deliveries this holds for the whole run.
+//!
+//! Rounded rates and whole picoseconds are functions of the same numbers, so no bit differs. On a grid and on a
+//! graph with a numbering for its translations, the orbits of links are those of ports. On other graphs they
+//! are those of translations that are [proved](topocoll_topology::Graph::is_kept_by) to keep links and routes.
 
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Coordinates, Grid, Machine, Rank, Route, Shape, Topology};
+use topocoll_topology::{
+    Coordinates, Grid, LinkId, Machine, Rank, Route, Shape, Topology, Translation,
+};
 
 use super::channels::Channels;
 use super::settings::{Dateline, Settings};
-use crate::symmetry;
+use crate::symmetry::{Equivalent, NodeClasses, folds};
 
 pub(crate) struct Fold<'a> {
     machine: &'a Machine,
     pub(crate) channels: Channels<'a>,
     ranks: RankClasses,
-    nodes: RankClasses,
-    /// Equivalent ranks of a node.
-    times: u32,
-    /// Links that leave a node; 0 where they are not folded.
+    nodes: NodeClasses,
+    /// Links that leave a node, by whose port they are folded; 0 elsewhere.
     per_node: u64,
     /// Of the positions in a period of a grid.
     strides: Vec<u32>,
@@ -26,27 +44,32 @@ pub(crate) struct Fold<'a> {
 }
 
 impl<'a> Fold<'a> {
-    /// The classes must be [`common`](symmetry::common) to the traffic and the topology.
-    pub(crate) fn new(machine: &'a Machine, settings: &Settings, ranks: &RankClasses) -> Self {
+    pub(crate) fn new(machine: &'a Machine, settings: &Settings, ranks: &Equivalent) -> Self {
         let topology = &*machine.topology;
         let channels = Channels::new(machine, settings, Dateline::Entry, None);
-        let (nodes, times) = symmetry::of_nodes(ranks, topology);
-        let per_node = match topology.network() {
-            Shape::Grid(grid) => 2 * grid.sides().len() as u64,
-            Shape::Graph(graph) if symmetry::folds(&nodes, graph).is_some() => {
+        let nodes = NodeClasses::new(ranks, topology);
+        let mut strides = Vec::new();
+        let per_node = match (topology.network(), &nodes) {
+            (Shape::Grid(grid), NodeClasses::Translations(classes, _)) => {
+                strides = vec![1; classes.periods().len()];
+                for u in (1..strides.len()).rev() {
+                    strides[u - 1] = strides[u] * classes.periods()[u];
+                }
+                2 * grid.sides().len() as u64
+            }
+            (Shape::Graph(graph), NodeClasses::Translations(classes, _))
+                if folds(classes, graph).is_some() =>
+            {
                 graph.links() / u64::from(graph.vertices())
             }
-            Shape::Complete | Shape::Graph(_) | Shape::Clustered(_) => 0,
+            _ => 0,
         };
-        let links = match per_node {
-            0 => topology.link_numbers(),
-            per_node => per_node * u64::from(nodes.count()),
+        let links = match &nodes {
+            NodeClasses::Orbits(orbits, _) => orbits.links.classes.len() as u64,
+            _ if per_node == 0 => topology.link_numbers(),
+            _ => per_node * u64::from(nodes.count()),
         };
-        let mut strides = vec![1; nodes.periods().len()];
-        for u in (1..strides.len()).rev() {
-            strides[u - 1] = strides[u] * nodes.periods()[u];
-        }
-        Self { machine, channels, ranks: ranks.clone(), nodes, times, per_node, strides, links }
+        Self { machine, channels, ranks: ranks.classes.clone(), nodes, per_node, strides, links }
     }
 
     /// The number of links kept; they are numbered first.
@@ -57,48 +80,54 @@ impl<'a> Fold<'a> {
     /// The number of channels kept.
     pub(crate) fn count(&self) -> u64 {
         let [rank, node] = self.channels.limits().map(u64::from);
-        let classes = [&self.ranks, &self.nodes].map(|classes| u64::from(classes.count()));
+        let classes = [self.ranks.count(), self.nodes.count()].map(u64::from);
         self.links + 2 * (rank * classes[0] + node * classes[1])
     }
 
-    /// How often a message of a representative takes each link of its route.
-    pub(crate) fn times(&self) -> u64 {
-        self.times.into()
+    /// How often messages equivalent to one take each link that a kept link stands for, for each of them on
+    /// its route.
+    pub(crate) fn times(&self, kept: u32) -> u32 {
+        match &self.nodes {
+            NodeClasses::Translations(_, times) => *times,
+            NodeClasses::Orbits(orbits, all) => all / orbits.links.classes[kept as usize].1,
+        }
     }
 
     /// The links that a kept link stands for.
-    pub(crate) fn equivalent(&self) -> u64 {
-        match self.per_node {
-            0 => 1,
-            _ => u64::from(self.machine.topology.nodes() / self.nodes.count()),
+    pub(crate) fn equivalent(&self, kept: u32) -> u64 {
+        match &self.nodes {
+            NodeClasses::Orbits(orbits, _) => orbits.links.classes[kept as usize].1.into(),
+            NodeClasses::Translations(..) if self.per_node == 0 => 1,
+            NodeClasses::Translations(..) => {
+                u64::from(self.machine.topology.nodes() / self.nodes.count())
+            }
         }
     }
 
     /// The channel of the machine that stands for its equivalents.
     pub(crate) fn representative(&self, kept: u32) -> u64 {
-        let kept = u64::from(kept);
-        let all = u64::from(self.machine.ranks());
-        match (kept.checked_sub(self.links), self.per_node) {
-            (None, 0) => kept,
-            (None, per_node) => {
-                let node = self.nodes.representative((kept / per_node) as u32);
-                u64::from(node.0) * per_node + kept % per_node
-            }
-            (Some(mut limit), _) => {
-                let ([rank, _], links) =
-                    (self.channels.limits(), self.machine.topology.link_numbers());
-                let ranks = 2 * u64::from(self.ranks.count());
-                let (mut first, mut classes) = (links, &self.ranks);
-                if !rank || limit >= ranks {
-                    first += if rank { 2 * all } else { 0 };
-                    limit -= if rank { ranks } else { 0 };
-                    classes = &self.nodes;
+        let number = u64::from(kept);
+        let Some(mut limit) = number.checked_sub(self.links) else {
+            return match (&self.nodes, self.per_node) {
+                (NodeClasses::Orbits(orbits, _), _) => orbits.links.classes[kept as usize].0.into(),
+                (_, 0) => number,
+                (nodes, per_node) => {
+                    let node = nodes.representative((number / per_node) as u32);
+                    u64::from(node) * per_node + number % per_node
                 }
-                let count = u64::from(classes.count());
-                let of = classes.representative((limit % count) as u32);
-                first + limit / count * all + u64::from(of.0)
-            }
+            };
+        };
+        let all = u64::from(self.machine.ranks());
+        let (by_rank, first) = (self.channels.limits()[0], self.machine.topology.link_numbers());
+        let [ranks, nodes] = [self.ranks.count(), self.nodes.count()].map(u64::from);
+        if by_rank && limit < 2 * ranks {
+            let rank = self.ranks.representative((limit % ranks) as u32);
+            return first + limit / ranks * all + u64::from(rank.0);
         }
+        limit -= if by_rank { 2 * ranks } else { 0 };
+        let node = self.nodes.representative((limit % nodes) as u32);
+        let first = first + if by_rank { 2 * all } else { 0 };
+        first + limit / nodes * all + u64::from(node)
     }
 
     /// The channel of the machine that a translation of ranks moves a channel to.
@@ -111,15 +140,28 @@ impl<'a> Fold<'a> {
             u64::from(topology.node_of(to))
         };
         let (links, [by_rank, _]) = (topology.link_numbers(), self.channels.limits());
-        match (shared.checked_sub(links), self.per_node) {
-            (None, 0) => shared,
-            (None, per_node) => node(shared / per_node) * per_node + shared % per_node,
-            (Some(limit), _) if by_rank && limit < 2 * all => {
+        match (shared.checked_sub(links), &self.nodes, self.per_node) {
+            (None, NodeClasses::Orbits(..), _) => self.moved_link(shared, moves(Rank(0))),
+            (None, _, 0) => shared,
+            (None, _, per_node) => node(shared / per_node) * per_node + shared % per_node,
+            (Some(limit), ..) if by_rank && limit < 2 * all => {
                 let rank = moves(Rank((limit % all) as u32));
                 links + limit / all * all + u64::from(rank.0)
             }
-            (Some(limit), _) => links + limit / all * all + node(limit % all),
+            (Some(limit), ..) => links + limit / all * all + node(limit % all),
         }
+    }
+
+    /// The link to which the translation that takes rank 0 to another rank moves a link.
+    fn moved_link(&self, link: u64, to: Rank) -> u64 {
+        let topology = &*self.machine.topology;
+        let Shape::Graph(graph) = topology.network() else { return link };
+        let (radix, size) = (self.ranks.radix(), topology.ranks() / topology.nodes());
+        self.ranks.periods().iter().enumerate().fold(link, |link, (u, &by)| {
+            let translation = Translation { stride: radix.stride(u), side: radix.sides()[u], by };
+            let times = radix.coordinate(to, u) / by;
+            graph.moved(LinkId(link), translation, size, times).0
+        })
     }
 
     /// Calls `visit` with the kept channels of a message, in order: each with the number of times that
@@ -132,21 +174,26 @@ impl<'a> Fold<'a> {
         mut visit: impl FnMut(u32, u32, u64),
     ) {
         let topology = &*self.machine.topology;
-        let [sender, receiver] = [from, to].map(|end| Rank(topology.node_of(end)));
-        let outside = self.channels.leaves(sender.0, receiver.0);
+        let [sender, receiver] = [from, to].map(|end| topology.node_of(end));
+        let outside = self.channels.leaves(sender, receiver);
         self.limits((from, sender), 0, outside, &mut visit);
         if outside {
-            match topology.network() {
-                Shape::Grid(grid) => self.along_grid(grid, sender, route, &mut visit),
-                _ => topology.for_each_link(from, route, &mut |link| {
-                    let kept = match self.per_node {
-                        0 => link.0,
-                        per_node => {
-                            let class = self.nodes.class_of(Rank((link.0 / per_node) as u32));
-                            u64::from(class) * per_node + link.0 % per_node
+            match (topology.network(), &self.nodes) {
+                (Shape::Grid(grid), NodeClasses::Translations(nodes, times)) => {
+                    self.along_grid((grid, nodes, *times), Rank(sender), route, &mut visit);
+                }
+                (_, nodes) => topology.for_each_link(from, route, &mut |link| {
+                    let kept = match (nodes, self.per_node) {
+                        (NodeClasses::Orbits(orbits, _), _) => {
+                            orbits.links.of[link.0 as usize].into()
+                        }
+                        (_, 0) => link.0,
+                        (_, per_node) => {
+                            let (class, _) = nodes.of((link.0 / per_node) as u32);
+                            class as u64 * per_node + link.0 % per_node
                         }
                     };
-                    visit(kept as u32, self.times, link.0);
+                    visit(kept as u32, self.times(kept as u32), link.0);
                 }),
             }
         }
@@ -156,7 +203,7 @@ impl<'a> Fold<'a> {
     /// The injection channels of a rank and its node (`end` = 0), or the ejection channels.
     fn limits(
         &self,
-        (rank, node): (Rank, Rank),
+        (rank, node): (Rank, u32),
         end: u64,
         outside: bool,
         visit: &mut impl FnMut(u32, u32, u64),
@@ -172,20 +219,20 @@ impl<'a> Fold<'a> {
         }
         if by_node && outside {
             let count = u64::from(self.nodes.count());
-            let class = u64::from(self.nodes.class_of(node));
-            let shared = shared + end * all + u64::from(node.0);
-            visit((kept + end * count + class) as u32, self.times, shared);
+            let (class, times) = self.nodes.of(node);
+            let shared = shared + end * all + u64::from(node);
+            visit((kept + end * count + class as u64) as u32, times, shared);
         }
     }
 
     fn along_grid(
         &self,
-        grid: &Grid,
+        (grid, nodes, equivalent): (&Grid, &RankClasses, u32),
         node: Rank,
         route: &Route,
         visit: &mut impl FnMut(u32, u32, u64),
     ) {
-        let (radix, periods) = (grid.radix(), self.nodes.periods());
+        let (radix, periods) = (grid.radix(), nodes.periods());
         let mut at: Coordinates = radix.coordinates(node);
         for segment in route.segments() {
             let u = segment.dimension as usize;
@@ -201,7 +248,7 @@ impl<'a> Fold<'a> {
             for i in 0..hops.min(period.into()) {
                 let link =
                     |node: u32| u64::from(node) * self.per_node + 2 * u as u64 + u64::from(down);
-                let times = self.times * (rounds as u32 + u32::from(i < rest));
+                let times = equivalent * (rounds as u32 + u32::from(i < rest));
                 let shared = link(other + position * radix.stride(u));
                 visit(link(class + kept * self.strides[u]) as u32, times, shared);
                 let next = |at: u32, of: u32| match down {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use topocoll_schedule::RankClasses;
 use topocoll_topology::{Endpoint, Machine, Shape};
 
 use super::classes::ChannelClasses;
@@ -13,19 +12,20 @@ use super::network::{Contents, Network};
 use super::settings::{Dateline, Routing, Settings};
 use super::wormhole::{self, Wormhole};
 use crate::AnalysisError;
+use crate::symmetry::Equivalent;
 
 /// The constructor of a network model.
 pub(super) type Make =
     for<'a> fn(&'a Machine, &Settings, &Clock<'_>, Of<'_>) -> Box<dyn Network + 'a>;
 
 /// Bytes of the network of a machine for these contents.
-pub(super) type Memory = fn(&Machine, &Settings, &RankClasses, &Contents) -> u128;
+pub(super) type Memory = fn(&Machine, &Settings, &Equivalent, &Contents) -> u128;
 
 /// The traffic that a network model is made for.
 pub(super) struct Of<'c> {
     pub(super) dateline: Dateline,
     pub(super) channels: Option<Arc<ChannelClasses>>,
-    pub(super) classes: &'c RankClasses,
+    pub(super) ranks: &'c Equivalent,
     pub(super) records: bool,
 }
 
@@ -137,8 +137,8 @@ pub const MODELS: &[ContentionModel] = &[
             "within 10 % of 8 of 9 figures predicted for GPUs behind NVSwitch and InfiniBand clusters",
         ],
         adaptive: |_, _| Ok(()),
-        make: |machine, settings, clock, Of { classes, records, .. }| {
-            Box::new(Fluid::new(machine, settings, clock, classes, records))
+        make: |machine, settings, clock, Of { ranks, records, .. }| {
+            Box::new(Fluid::new(machine, settings, clock, ranks, records))
         },
         memory: fluid::memory,
     },

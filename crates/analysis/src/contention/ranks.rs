@@ -3,7 +3,7 @@
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{Machine, Rank};
 
-use crate::symmetry;
+use crate::symmetry::Equivalent;
 
 /// Whether one rank of each class is simulated, or every rank.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,7 +28,7 @@ impl Ranks {
 
 /// The simulated ranks of a machine.
 pub(crate) struct Simulated {
-    pub(crate) classes: RankClasses,
+    ranks: Equivalent,
     /// Whether each rank is a class of its own.
     every: bool,
     /// Ranks of a class.
@@ -36,17 +36,19 @@ pub(crate) struct Simulated {
 }
 
 impl Simulated {
-    /// One rank of each class; the classes must be [`common`](symmetry::common) to the traffic and the
-    /// topology.
-    pub(crate) fn of(classes: RankClasses, machine: &Machine) -> Self {
-        let equivalent = u64::from(machine.ranks() / classes.count());
-        Self { every: equivalent == 1, classes, equivalent }
+    /// One rank of each class.
+    pub(crate) fn of(ranks: Equivalent, machine: &Machine) -> Self {
+        let equivalent = u64::from(machine.ranks() / ranks.classes.count());
+        Self { every: equivalent == 1, ranks, equivalent }
     }
 
-    /// Every rank.
-    pub(crate) fn every(machine: &Machine) -> Self {
-        let distinct = RankClasses::distinct(machine.ranks());
-        Self::of(symmetry::common(&distinct, &*machine.topology), machine)
+    /// The classes, and where they come from.
+    pub(crate) fn ranks(&self) -> &Equivalent {
+        &self.ranks
+    }
+
+    pub(crate) fn classes(&self) -> &RankClasses {
+        &self.ranks.classes
     }
 
     /// The method in reports.
@@ -55,14 +57,14 @@ impl Simulated {
     }
 
     pub(crate) fn count(&self) -> u32 {
-        self.classes.count()
+        self.ranks.classes.count()
     }
 
     /// The number of the class of a rank.
     pub(crate) fn class_of(&self, rank: Rank) -> usize {
         match self.every {
             true => rank.index(),
-            false => self.classes.class_of(rank) as usize,
+            false => self.ranks.classes.class_of(rank) as usize,
         }
     }
 
@@ -70,7 +72,7 @@ impl Simulated {
     pub(crate) fn rank(&self, class: u32) -> Rank {
         match self.every {
             true => Rank(class),
-            false => self.classes.representative(class),
+            false => self.ranks.classes.representative(class),
         }
     }
 }

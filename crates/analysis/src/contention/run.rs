@@ -372,7 +372,7 @@ fn connect(links: &mut [ChainLink], ranks: &Simulated, network: &dyn Network) {
                 }
                 false => (link.from, moved.from),
             };
-            let moves = |rank| ranks.classes.translated(rank, from, to);
+            let moves = |rank| ranks.classes().translated(rank, from, to);
             (link.from, link.to) = (moves(link.from), moves(link.to));
             link.waited = link.waited.map(|(channel, from, to)| {
                 (network.moved(channel, &moves), moves(from), moves(to))

@@ -2,7 +2,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 use topocoll_schedule::{RankClasses, Sync};
-use topocoll_topology::{Shape, parallel};
+use topocoll_topology::{Machine, Shape, parallel};
 
 use super::classes::ChannelClasses;
 use super::clock::{Clock, within};
@@ -12,14 +12,16 @@ use super::models::{Of, check_model, limited};
 use super::network::{Contents, Interval, LinkUse, Network};
 use super::ranks::{Ranks, Simulated};
 use super::run::{Outcome, run};
-use super::settings::{Dateline, MAX_VCS, Routing};
+use super::settings::{Dateline, MAX_VCS, Routing, Settings};
 use super::simulation::{Request, Simulation};
 use super::survey::{Survey, survey};
 use super::timeline::RankStep;
 use super::total::Total;
+use crate::AnalysisError;
 use crate::error::{check_memory, check_ranks, check_work};
+use crate::symmetry::Equivalent;
 use crate::traffic::Posted;
-use crate::{AnalysisError, symmetry};
+use crate::visit::Source;
 
 /// Simulates traffic on a machine.
 ///
@@ -42,10 +44,11 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     if clock.cycle == 0 && model.needs_links {
         return Err(AnalysisError::Time { what: "a flit takes less than a picosecond".to_owned() });
     }
-    let classes = symmetry::common(&traffic.classes(), &*machine.topology);
+    let equivalent = equivalent(Source::of(traffic), &traffic.classes(), machine, &settings);
+    let classes = &equivalent.classes;
     let progress = &request.control.progress;
     (progress.starting)("building messages", 0);
-    let survey = survey(traffic, machine, &clock, &classes)?;
+    let survey = survey(traffic, machine, &clock, classes)?;
     if settings.routing == Routing::Adaptive && model.needs_links && survey.turns_back {
         return Err(AnalysisError::Routing {
             rule: "the schedule gives routes that are not in dimension order: adaptive routing in the \
@@ -53,8 +56,8 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
                 .to_owned(),
         });
     }
-    let ranks = simulated(request, &classes)?;
-    let closed = closed(request, &clock, &survey, &classes)?;
+    let ranks = simulated(request, &equivalent)?;
+    let closed = closed(request, &clock, &survey, classes)?;
     check(request, &survey, &closed.steps, &clock, &ranks)?;
     let dateline = settings.dateline.unwrap_or(match survey.goes_far {
         true => Dateline::Crossing,
@@ -76,7 +79,7 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     settings.vcs = settings.vcs.max(count);
     let make = || {
         let channels = channels.clone();
-        let of = Of { dateline, channels, classes: &ranks.classes, records: request.records };
+        let of = Of { dateline, channels, ranks: ranks.ranks(), records: request.records };
         (model.make)(machine, &settings, &clock, of)
     };
     let messages = u64::try_from(survey.messages).unwrap_or(u64::MAX);
@@ -99,10 +102,10 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
             }
         }
         Sync::Barrier => {
-            apart(request, &survey, &closed.steps, (&clock, &ranks, &classes), &make, &mut total)?;
+            apart(request, &survey, &closed.steps, (&clock, &ranks, classes), &make, &mut total)?;
         }
     }
-    let fold = Fold::new(machine, &settings, &ranks.classes);
+    let fold = Fold::new(machine, &settings, ranks.ranks());
     Ok(total.close(&clock.kinds, &ranks, &fold))
 }
 
@@ -117,8 +120,24 @@ fn classed(request: &Request<'_>, survey: &Survey) -> bool {
         }
 }
 
+/// The equivalent ranks of messages with these classes. Which of several shortest routes are taken depends on
+/// the order of links, which only a numbering keeps.
+pub(super) fn equivalent(
+    source: Source<'_>,
+    classes: &RankClasses,
+    machine: &Machine,
+    settings: &Settings,
+) -> Equivalent {
+    match settings.routing {
+        Routing::DimensionOrder => source.equivalent(classes, &*machine.topology),
+        Routing::Adaptive => Equivalent::by_numbering(classes, &*machine.topology),
+    }
+}
+
 /// The ranks to simulate.
-fn simulated(request: &Request<'_>, classes: &RankClasses) -> Result<Simulated, AnalysisError> {
+fn simulated(request: &Request<'_>, ranks: &Equivalent) -> Result<Simulated, AnalysisError> {
+    let every =
+        || Ok(Simulated::of(Equivalent::every(&*request.machine.topology), request.machine));
     let refuse = |rule| Err(AnalysisError::Classes { model: request.model.name, rule });
     match request.ranks {
         Some(Ranks::Classes) if !request.model.folds => refuse(
@@ -127,9 +146,9 @@ fn simulated(request: &Request<'_>, classes: &RankClasses) -> Result<Simulated, 
         Some(Ranks::Classes) if request.records => {
             refuse("a trace or a table of links has every rank")
         }
-        None if !request.model.folds || request.records => Ok(Simulated::every(request.machine)),
-        Some(Ranks::Every) => Ok(Simulated::every(request.machine)),
-        None | Some(Ranks::Classes) => Ok(Simulated::of(classes.clone(), request.machine)),
+        None if !request.model.folds || request.records => every(),
+        Some(Ranks::Every) => every(),
+        None | Some(Ranks::Classes) => Ok(Simulated::of(ranks.clone(), request.machine)),
     }
 }
 
@@ -165,10 +184,10 @@ fn check(
         (Sync::Barrier, _) => (parallel::threads() as u128, largest, waiting() as u128),
     };
     let contents = Contents { live, hops: survey.hops, messages };
-    let fold = Fold::new(request.machine, &request.settings, &ranks.classes);
+    let fold = Fold::new(request.machine, &request.settings, ranks.ranks());
     let links = fold.links() as u128 * size_of::<LinkUse>() as u128;
     let needed = networks
-        * ((request.model.memory)(request.machine, &request.settings, &ranks.classes, &contents)
+        * ((request.model.memory)(request.machine, &request.settings, ranks.ranks(), &contents)
             + nodes * 96
             + waiting_sends * 2 * size_of::<Posted>() as u128)
         + kept * links

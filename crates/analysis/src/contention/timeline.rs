@@ -61,7 +61,7 @@ impl Timeline {
     pub(super) fn new(ranks: &Simulated, rows: Vec<RankStep>) -> Self {
         let every = ranks.method() == super::Ranks::Every;
         let steps = (rows.len() / ranks.count() as usize) as u32;
-        Self { classes: ranks.classes.clone(), every, steps, rows }
+        Self { classes: ranks.classes().clone(), every, steps, rows }
     }
 
     /// One step of a rank.

@@ -1,3 +1,5 @@
+use std::cmp::Reverse;
+
 use topocoll_topology::LinkId;
 
 use super::clock::{Clock, Picoseconds};
@@ -98,15 +100,16 @@ impl Total {
 
     pub(super) fn close(self, kinds: &Kinds<'_>, ranks: &Simulated, fold: &Fold<'_>) -> Simulation {
         let all_simulated = self.closed == 0;
-        let links = || (0..).zip(&self.links).map(|(kept, used)| (fold.representative(kept), used));
+        let links = || (0..).zip(&self.links);
         let mut bytes = vec![0u128; kinds.values().len()];
-        for (link, used) in links() {
-            bytes[kinds.of(LinkId(link))] += used.bytes * u128::from(fold.equivalent());
+        for (kept, used) in links() {
+            let kind = kinds.of(LinkId(fold.representative(kept)));
+            bytes[kind] += used.bytes * u128::from(fold.equivalent(kept));
         }
         let values = kinds.values().iter().zip(bytes);
         let busy: f64 = values.map(|(values, bytes)| bytes as f64 * values.per_byte).sum();
-        let waited = links().map(|(link, used)| (used.waited, std::cmp::Reverse(link))).max();
-        let busiest = waited.map(|(waited, std::cmp::Reverse(link))| {
+        let waited = links().map(|(kept, used)| (used.waited, Reverse(fold.representative(kept))));
+        let busiest = waited.max().map(|(waited, Reverse(link))| {
             let bytes = self.links.iter().map(|used| used.bytes).max();
             (bytes.unwrap_or(0), LinkId(link), waited)
         });
