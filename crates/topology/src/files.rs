@@ -14,7 +14,6 @@ mod rocm_smi;
 mod simgrid;
 mod slurm;
 mod slurm_yaml;
-pub(crate) mod xml;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -25,7 +24,7 @@ use crate::graph_file::{self, Format};
 use crate::machine_file::{self, parse_file_in};
 use crate::reading::Reading;
 use crate::text::printable;
-use crate::{Clusters, ListedGraph, Machine, Shape, Timing, TopologyError};
+use crate::{Clusters, ListedGraph, Machine, Shape, Timing, TopologyError, xml};
 
 pub use crate::regular::{create, open, text_of};
 pub use place::place;

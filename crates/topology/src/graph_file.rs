@@ -105,7 +105,7 @@ pub(crate) enum Format {
 impl Format {
     /// The format of a text, told by its beginning.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        let is_xml = || crate::files::xml::root(text).as_deref() == Some("graphml");
+        let is_xml = || crate::xml::root(text).as_deref() == Some("graphml");
         match text.trim_start().chars().next()? {
             '{' => Some(Self::Json),
             '<' => is_xml().then_some(Self::GraphMl),

@@ -45,6 +45,7 @@ mod timing;
 mod topology;
 pub mod units;
 mod view;
+mod xml;
 
 pub use coordinates::Coordinates;
 pub use endpoint::{ENDPOINT_PARAMETERS, Endpoint, EndpointParameter, Order};

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use super::xml::elements;
 use super::{cluster, without_effect};
 use crate::Machine;
 use crate::error::SpecError;
+use crate::xml::elements;
 
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     // Cores, and processing units, outside all packages and in each package.

@@ -6,11 +6,11 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::gpus::{Gpus, MOST_GPUS, NO_INTERFACES, NVLINK, Path};
-use super::xml::{Element, elements};
 use super::{assuming, shown, without_effect};
 use crate::Machine;
 use crate::error::SpecError;
 use crate::reading::Reading;
+use crate::xml::{Element, elements};
 
 /// A GPU, as it is listed.
 struct Gpu {

@@ -13,11 +13,11 @@ mod quantities;
 use std::collections::{BTreeSet, HashMap};
 
 use super::MAX_NODES;
-use super::xml::{Element, elements};
 use crate::Machine;
 use crate::error::SpecError;
 use crate::number::number;
 use crate::reading::Reading;
+use crate::xml::{Element, elements};
 use junctions::Carries;
 use platform::{Platform, ROOT, Routing};
 use quantities::{bandwidth, radical, seconds};

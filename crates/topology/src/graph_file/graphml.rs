@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Wrong;
 use super::items::{Item, Items, Link, Vertex, value_of};
 use crate::error::SpecError;
-use crate::files::xml::{Element, Part, parts};
+use crate::xml::{Element, Part, parts};
 
 /// What a `<key>` declares.
 struct Key {

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use super::super::shown;
-use super::super::xml::Element;
 use super::quantities::{bandwidth, seconds};
 use crate::number::number;
 use crate::topology::dragonfly::Dragonfly;
 use crate::topology::fat_tree::FatTree;
+use crate::xml::Element;
 use crate::{
     Barrier, Capacity, Graph, Grid, Injection, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Timing,
     Topology,

@@ -26,7 +26,7 @@ impl Element {
     }
 
     /// Adds to `ignored` the names of attributes but those that are `known`, each after the element's.
-    pub(super) fn ignore_but(&self, known: &[&str], ignored: &mut BTreeSet<String>) {
+    pub(crate) fn ignore_but(&self, known: &[&str], ignored: &mut BTreeSet<String>) {
         let others = self.attributes.iter().map(|(name, _)| &**name);
         let others = others.filter(|name| !known.contains(name));
         ignored.extend(others.map(|name| format!("{} {name}", self.name)));
