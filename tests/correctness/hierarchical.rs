@@ -282,7 +282,7 @@ fn what_cannot_be_hierarchical_is_refused() {
         (
             "cluster:4*4",
             "rounds.radix=2",
-            "node-aware has no parameter `rounds.radix`: it takes lanes, between, turns, steps",
+            "node-aware has no parameter `rounds.radix`: it takes lanes, radix, between, turns, steps",
         ),
         (
             "cluster:4,4,2",

@@ -218,7 +218,8 @@ impl Lanes {
 /// The parameter of exchanges inside nodes by digits.
 const RADIX: &str = "radix";
 
-/// Radices that are priced. Beyond, steps grow faster than the volume falls.
+/// Radices that are priced. Beyond, steps grow faster than the volume falls. Where there are too many nodes for
+/// rounds, the ranks of a node are priced too, which is as good.
 const DIGITS: [u32; 4] = [2, 4, 8, 16];
 
 /// The schedule whose ranks exchange inside nodes by digits.
@@ -328,7 +329,8 @@ impl Algorithm for NodeAware {
             let lanes = Some(&u64::from(largest).into());
             setting.get("lanes") == lanes && !setting.contains_key(TURNS.name)
         };
-        let radices = DIGITS.into_iter().filter(|&radix| radix < largest);
+        let no_rounds = Row::check(clusters).is_err().then_some(largest);
+        let radices = DIGITS.into_iter().filter(|&radix| radix < largest).chain(no_rounds);
         let by_digits = radices.flat_map(|radix: u32| {
             all.iter().filter(carry).map(move |setting| {
                 let mut setting = setting.clone();
