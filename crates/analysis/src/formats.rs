@@ -158,6 +158,9 @@ pub fn read(path: &Path, target: &Target<'_>) -> Result<Schedule, ReadError> {
     let mut input = BufReader::with_capacity(1 << 16, file.map_err(refuse)?);
     let mut begins = String::new();
     if !is_folder {
+        if input.fill_buf().map_err(refuse)?.starts_with("\u{feff}".as_bytes()) {
+            input.consume("\u{feff}".len());
+        }
         let head = input.fill_buf().map_err(refuse)?;
         begins = String::from_utf8_lossy(&head[..head.len().min(HEAD)]).trim_start().to_owned();
     }

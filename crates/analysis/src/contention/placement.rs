@@ -199,7 +199,7 @@ fn axes(machine: &Machine, nodes: &[Rank]) -> Vec<(u32, i64)> {
 /// A line that is not a number.
 pub fn read_nodes(text: &str) -> Result<Vec<Rank>, AnalysisError> {
     let mut nodes = Vec::new();
-    for (number, line) in text.lines().enumerate() {
+    for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if !line.is_empty() {
             nodes.push(Rank(line.parse().map_err(|_| AnalysisError::Placement {

@@ -53,6 +53,7 @@ impl Demand {
                 return refuse(line, "no end of line: the file may have been cut here".to_owned());
             };
             let row = String::from_utf8_lossy(row);
+            let row = if line == 1 { row.trim_start_matches('\u{feff}') } else { &row };
             let row = row.split('#').next().unwrap_or_default().trim();
             if row.is_empty() {
                 continue;
@@ -95,6 +96,14 @@ mod tests {
     use super::super::tests::problem;
     use super::*;
     use crate::{Collective, Drawn, Law};
+
+    #[test]
+    fn a_byte_order_mark_is_no_size() {
+        let problem = problem(Collective::AllToAll, 2, 1);
+        let read = |text: &str| Demand::read(&problem, text.as_bytes());
+        assert_eq!(read("\u{feff}0,7\n7,0\n").unwrap(), read("0,7\n7,0\n").unwrap());
+        assert!(read("0,7\n\u{feff}7,0\n").is_err());
+    }
 
     /// Twenty-four bytes a size, whatever stands around it, and two for the end of the line.
     #[test]
