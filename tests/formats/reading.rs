@@ -118,23 +118,6 @@ fn far_way(machine: &Machine, from: Rank, to: Rank, random: &mut fastrand::Rng) 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-fn files_may_begin_with_a_byte_order_mark() {
-    let folder = tempfile::tempdir().unwrap();
-    let (schedule, machine) = planned("torus:4", "direct");
-    for format in ["jsonl", "goal", "csv"] {
-        let text = write(format, &schedule, &machine).unwrap();
-        let files = ["plain", "marked"].map(|name| folder.path().join(name));
-        std::fs::write(&files[0], &text).unwrap();
-        std::fs::write(&files[1], format!("\u{feff}{text}")).unwrap();
-        let [plain, marked] = files.map(|file| formats::read(&file, &target(&machine)).unwrap());
-        let count = |of: &Schedule| count(of, &machine, None, MEMORY).unwrap();
-        assert_eq!(count(&plain), count(&marked), "{format}");
-    }
-    let nodes = topocoll::contention::read_nodes("\u{feff}2\n0\n").unwrap();
-    assert_eq!(nodes, [Rank(2), Rank(0)]);
-}
-
-#[test]
     fn writing_and_reading_loses_nothing(
         name in prop::sample::select(vec!["full:5", "torus:4x3", "mesh:2x3", "grid:5~x2", "cluster:3,1,2"]),
         gathers in any::<bool>(),
@@ -698,6 +681,23 @@ fn the_number_of_steps_is_bounded_by_the_messages() {
 }
 
 /// A block that its sender does not have, or that arrives twice, is told by message and block, never by slot.
+#[test]
+fn files_may_begin_with_a_byte_order_mark() {
+    let folder = tempfile::tempdir().unwrap();
+    let (schedule, machine) = planned("torus:4", "direct");
+    for format in ["jsonl", "goal", "csv"] {
+        let text = write(format, &schedule, &machine).unwrap();
+        let files = ["plain", "marked"].map(|name| folder.path().join(name));
+        std::fs::write(&files[0], &text).unwrap();
+        std::fs::write(&files[1], format!("\u{feff}{text}")).unwrap();
+        let [plain, marked] = files.map(|file| formats::read(&file, &target(&machine)).unwrap());
+        let count = |of: &Schedule| count(of, &machine, None, MEMORY).unwrap();
+        assert_eq!(count(&plain), count(&marked), "{format}");
+    }
+    let nodes = topocoll::contention::read_nodes("\u{feff}2\n0\n").unwrap();
+    assert_eq!(nodes, [Rank(2), Rank(0)]);
+}
+
 #[test]
 fn violations_of_listed_messages_name_the_message_and_the_block() {
     let mut random = fastrand::Rng::with_seed(56);

@@ -168,9 +168,9 @@ fn the_estimate_of_counting_covers_counters_and_messages_of_a_step() {
     let message = 2 * size_of::<Transfer>() as u128;
     assert_eq!(asked("full:9", 1, "direct"), message);
     assert_eq!(asked("full:9", 5, "direct"), 5 * message);
-    assert_eq!(asked("cluster:30*2,1", 3, "bruck"), 31 * 96 + 3 * message);
+    assert_eq!(asked("cluster:30*2,1", 3, "bruck"), 31 * 100 + 3 * message);
     // Equal nodes are equivalent.
-    assert_eq!(asked("cluster:30*2", 3, "bruck"), 96 + 3 * message);
+    assert_eq!(asked("cluster:30*2", 3, "bruck"), 100 + 3 * message);
     // Links of cyclic shifts have a closed form.
     assert_eq!(asked("torus:8x6", 1, "direct"), message);
     let links = asked("mesh:8x8", 1, "pairwise-xor") - message;

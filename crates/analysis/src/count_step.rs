@@ -67,8 +67,11 @@ struct Ends {
 }
 
 impl Ends {
+    /// Of one rank or node.
+    const BYTES: usize = size_of::<[Amounts; 2]>() + size_of::<u32>();
+
     fn new(count: usize) -> Self {
-        Self { all: vec![<[Amounts; 2]>::default(); count], used: Vec::new() }
+        Self { all: vec![<[Amounts; 2]>::default(); count], used: Vec::with_capacity(count) }
     }
 
     fn is_empty(&self) -> bool {
@@ -170,7 +173,7 @@ impl<'a> Counter<'a> {
     /// Bytes of the counters of one thread.
     pub(crate) fn memory(&self) -> u128 {
         self.visitor.memory_of_loads()
-            + ((self.nodes_counted + self.receivers) * size_of::<(u32, [Amounts; 2])>()) as u128
+            + ((self.nodes_counted + self.receivers) * Ends::BYTES) as u128
     }
 
     /// Bytes of the counts of equivalent steps that are kept, in a table that doubles.
