@@ -67,8 +67,6 @@ impl Spread {
             _ => 0,
         };
         let apart = (0..=last).map(|u| (0..=last).map(|v| between(u, v)).collect()).collect();
-        let is_period = |u: usize| if is_grouped { u == 0 } else { u < last };
-        let periods = (0..=last).map(|u| if is_period(u) { 1 } else { sides[u] }).collect();
         let has_halves = |grid: &Grid| {
             let halves = grid.sides().iter().zip(grid.wrap());
             grid.ties() == Ties::Up && halves.clone().any(|(side, wraps)| *wraps && side % 2 == 0)
@@ -79,6 +77,10 @@ impl Spread {
             }
             _ => None,
         };
+        // A route along a side that does not wrap is no translation of another.
+        let wraps = |u: usize| routed.as_ref().is_none_or(|(grid, _): &(Grid, _)| grid.wrap()[u]);
+        let is_period = |u: usize| if is_grouped { u == 0 } else { u < last && wraps(u) };
+        let periods = (0..=last).map(|u| if is_period(u) { 1 } else { sides[u] }).collect();
         Some(Self { radix: MixedRadix::new(&sides).ok()?, apart, periods, routed })
     }
 

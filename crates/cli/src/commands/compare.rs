@@ -1,3 +1,5 @@
+//! Measured times of a benchmark, held against predicted ones.
+
 use std::io::Write as _;
 use std::path::Path;
 
