@@ -96,7 +96,7 @@ pub(crate) enum Command {
     Report(Report),
     /// Measure exchanges on this computer and write a machine file.
     Calibrate(Calibrate),
-    /// Compare times that OSU's micro-benchmarks, IMB or nccl-tests measured with predicted ones.
+    /// Hold the times of OSU's micro-benchmarks, IMB or nccl-tests against predicted ones.
     Compare(Compare),
     /// Write a machine file of the machine that this runs on.
     Detect(Detect),

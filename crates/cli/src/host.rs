@@ -109,7 +109,7 @@ pub(crate) fn check_threads(threads: usize) -> Result<(), Error> {
     match free_addresses() {
         Some(_) => {
             let needed = (threads as u128 - 1) * u128::from(THREAD);
-            Ok(check_memory("the threads", needed, memory())?)
+            Ok(check_memory("the threads of --threads", needed, memory())?)
         }
         None => Ok(()),
     }
