@@ -87,7 +87,7 @@ fn width(kind: &str) -> Option<u64> {
     })
 }
 
-/// The operation of a test. Exchanges among neighbours are none.
+/// The operation that a test measures, if it is ours: an exchange among neighbours is not.
 fn operation(test: &str) -> Option<Collective> {
     let letters: String = test.chars().filter(char::is_ascii_alphabetic).collect();
     match letters.to_lowercase() {

@@ -40,6 +40,14 @@ struct Kind {
     read: fn(&Source<'_>) -> Result<Machine, SpecError>,
 }
 
+impl Kind {
+    /// A graph whose attributes may have names of their own.
+    const fn of_graph(name: &'static str, knows: fn(&Beginning<'_>) -> bool) -> Self {
+        let read = |file: &Source<'_>| graph_file::machine(file.name, file.text, file.reading);
+        Self { name, knows, open: "--attributes", read }
+    }
+}
+
 /// The text of a file, the name of the machine, and how to read them.
 struct Source<'a> {
     folder: &'a Path,
@@ -74,36 +82,13 @@ const FILES: &[Kind] = &[
         open: "",
         read: |file| graph_file::machine(file.name, file.text, file.reading),
     },
-    Kind {
-        name: "node-link JSON",
-        knows: |begins| begins.first().starts_with('{') && begins.text.contains("\"nodes\""),
-        open: "--attributes",
-        read: |file| graph_file::machine(file.name, file.text, file.reading),
-    },
-    Kind {
-        name: "GraphML",
-        knows: |begins| begins.root.as_deref() == Some("graphml"),
-        open: "--attributes",
-        read: |file| graph_file::machine(file.name, file.text, file.reading),
-    },
-    Kind {
-        name: "GML",
-        knows: |begins| Format::of(begins.text) == Some(Format::Gml),
-        open: "--attributes",
-        read: |file| graph_file::machine(file.name, file.text, file.reading),
-    },
-    Kind {
-        name: "DOT",
-        knows: |begins| Format::of(begins.text) == Some(Format::Dot),
-        open: "--attributes",
-        read: |file| graph_file::machine(file.name, file.text, file.reading),
-    },
-    Kind {
-        name: "list of edges",
-        knows: |begins| Format::of(begins.text) == Some(Format::Edges),
-        open: "--attributes",
-        read: |file| graph_file::machine(file.name, file.text, file.reading),
-    },
+    Kind::of_graph("node-link JSON", |begins| {
+        begins.first().starts_with('{') && begins.text.contains("\"nodes\"")
+    }),
+    Kind::of_graph("GraphML", |begins| begins.root.as_deref() == Some("graphml")),
+    Kind::of_graph("GML", |begins| Format::of(begins.text) == Some(Format::Gml)),
+    Kind::of_graph("DOT", |begins| Format::of(begins.text) == Some(Format::Dot)),
+    Kind::of_graph("list of edges", |begins| Format::of(begins.text) == Some(Format::Edges)),
     Kind {
         name: "SimGrid platform",
         knows: |begins| begins.root.as_deref() == Some("platform"),

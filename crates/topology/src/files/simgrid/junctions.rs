@@ -45,7 +45,7 @@ pub(super) struct Junctions {
 /// The classes of links.
 pub(super) const CLASSES: [&str; 3] = ["host", "network", "junction"];
 
-/// What is left of the vertices and edges.
+/// The graph after vertices are joined where no route tells them apart.
 pub(super) struct Joined {
     /// The names of vertices, hosts first.
     pub(super) names: Vec<String>,
