@@ -10,7 +10,7 @@ use topocoll::{
 use crate::{MEMORY, without_classes};
 
 /// Every rank acts as the representative of its class, translated.
-fn check_translations(schedule: &Schedule, place: &str) {
+pub fn check_translations(schedule: &Schedule, place: &str) {
     let rule = schedule.rule();
     let classes: RankClasses = rule.classes();
     let (mut does, mut expected) = (Step::default(), Step::default());

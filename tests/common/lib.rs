@@ -11,7 +11,7 @@ mod promises;
 
 pub use ask::*;
 pub use certificates::{body, certificate_of, check_certificate, sealed};
-pub use classes::{check_classes, check_kinds, set_values};
+pub use classes::{check_classes, check_kinds, check_translations, set_values};
 pub use forgery::{Forger, expand};
 pub use moving::{check_in_place, check_moves, check_plans, check_seeded, check_threaded};
 pub use networks::{as_listed, drawn_graphs, drawn_symmetric};

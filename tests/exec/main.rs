@@ -6,5 +6,6 @@ mod barriers;
 mod embedded;
 mod examples;
 mod execution;
+mod groups;
 mod subsets;
 mod views;

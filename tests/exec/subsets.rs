@@ -9,8 +9,8 @@ use common::{
 use proptest::prelude::*;
 use topocoll::exec::{Plan, PlanError, SeededDriver};
 use topocoll::{
-    Block, Collective, Demand, Machine, Parameters, PerClass, Priced, Problem, Rank, Shape, Step,
-    Subset, Topology, TopologyError, count, machine, verify,
+    Block, Collective, Demand, Groups, Machine, Parameters, PerClass, Priced, Problem, Rank,
+    Schedule, Shape, Step, Subset, Topology, TopologyError, count, machine, verify,
 };
 
 fn check(text: &str, ranks: &[Rank], seed: u64) {
@@ -336,7 +336,7 @@ fn blocks_of_a_subset_are_those_of_its_ranks() {
         for (algorithm, problem, setting) in serving(&machine, 24) {
             let schedule =
                 schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
-            let placed = schedule.on_subset(&subset);
+            let placed = Schedule::on_groups(&[schedule.clone()], &Groups::one(&subset), &[]);
             let (members, all) = (schedule.rule(), placed.rule());
             assert_eq!((members.slots(), members.cuts()), (all.slots(), all.cuts()));
             split += u32::from(!members.cuts().is_empty());

@@ -3,17 +3,17 @@
 mod best;
 mod crossing;
 mod demand;
+mod groups;
 mod lengths;
 mod links;
-mod subset;
 mod tradeoff;
 
 pub use best::{BestBounds, Limit};
 pub(crate) use crossing::least_link_bytes;
 pub use demand::check_demand_work;
+pub use groups::best_bounds_of_groups;
 pub use lengths::least_load;
 pub(crate) use links::lengths_of_links;
-pub use subset::best_bounds_of_subset;
 pub use tradeoff::TradeOff;
 
 use topocoll_schedule::{Collective, Demand, Problem};

@@ -2,6 +2,7 @@
 
 mod commands;
 
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::error::{Error, ErrorKind};
@@ -15,8 +16,8 @@ use topocoll::{Collective, Injection, Ports, Setting};
 
 use crate::error::{say, set_colour};
 use crate::values::{
-    Given, PerNode, bandwidths, block, given, injection, note_on_sizes, nvlink, ports, setting,
-    startups, yes_or_no,
+    Given, PerNode, RankList, bandwidths, block, given, injection, note_on_sizes, nvlink, ports,
+    rank_list, setting, startups, yes_or_no,
 };
 use crate::{completion, uses};
 
@@ -194,6 +195,38 @@ impl Open {
     pub(crate) fn reading(&self) -> Reading {
         let Self { attributes, taper, nvlink, nvlink_switch, cores, .. } = self.clone();
         Reading { attributes, taper, nvlink, nvlink_switch, cores }
+    }
+}
+
+/// The ranks that exchange, if not all with all.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Part {
+    /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
+    #[arg(long, value_name = "RANKS", value_parser = rank_list)]
+    pub(crate) ranks: Option<RankList>,
+    /// Groups that exchange at the same time, each among its own ranks: nodes, peers (ranks of equal number
+    /// on all nodes), dim:0,2 (ranks that differ along these dimensions), tiles:2x2, consecutive:8,
+    /// stride:8, or a file with the ranks of a group in each line
+    #[arg(long, value_name = "GROUPS|FILE", conflicts_with = "ranks")]
+    pub(crate) groups: Option<String>,
+}
+
+impl Part {
+    pub(crate) const WHOLE: Self = Self { ranks: None, groups: None };
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.ranks.is_none() && self.groups.is_none()
+    }
+}
+
+/// The options, each after a blank.
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self { ranks: Some(ranks), .. } => write!(f, " --ranks {ranks}"),
+            Self { groups: Some(groups), .. } => write!(f, " --groups {groups}"),
+            Self { ranks: None, groups: None } => Ok(()),
+        }
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn schedule_of_sizes(
         let sizes = sizes(&found.schedule.problem, options, text)?;
         return Ok((found, sizes));
     }
-    let exchange = exchange(machine, options, None)?;
+    let exchange = exchange(machine, options, &crate::args::Part::WHOLE)?;
     let sizes = sizes(exchange.problem(), options, text)?.expect("bug: no demand");
     let found = written(&exchange.demand(&sizes.demand)?, subject)?;
     Ok((found, Some(sizes)))

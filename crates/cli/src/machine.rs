@@ -10,21 +10,24 @@ use topocoll::formats::{self, ReadError, Target};
 use topocoll::spec::Reading;
 use topocoll::text::printable;
 use topocoll::{
-    Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Machine, Origin,
-    Parameters, PerClass, Ports, Problem, STEPS, Schedule, Selection, Setting, Shape, Solution,
-    Subset, Timing, Topology, files,
+    Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Groups, Machine,
+    Origin, Parameters, PerClass, Ports, Problem, STEPS, Schedule, Selection, Setting, Shape,
+    Solution, Subset, Timing, Topology, files,
 };
 use topocoll_report::names::resolved;
 
-use crate::args::{Open, Options, Subject};
+use crate::args::{Open, Options, Part, Subject};
 use crate::bar::{PROGRESS, starting};
 use crate::error::say;
 use crate::host::{check_fits, memory};
 use crate::render::named;
-use crate::values::{Given, PerNode, RankList};
+use crate::values::{Given, PerNode, RankList, rank_list};
 
 /// The most bytes of a machine file on standard input.
 const MOST_INPUT: u64 = 1 << 26;
+
+/// The most bytes of a file of groups.
+const LARGEST_GROUPS: u64 = 1 << 26;
 
 /// Default bytes of a block.
 const DEFAULT_BLOCK: u64 = 1024;
@@ -329,22 +332,50 @@ fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> an
     Ok(())
 }
 
-/// The exchange of all ranks of a machine, or of the named subset.
+/// The exchange of all ranks of a machine, or of the named groups or subset.
 pub(crate) fn exchange<'m>(
     whole: &'m Machine,
     options: &Options,
-    ranks: Option<&RankList>,
+    part: &Part,
 ) -> anyhow::Result<Exchange<'m>> {
     /// The index of a rank in schedules and demand matrices of the exchange.
     const PLACES: u128 = 16;
     let mut budget = Budget::default();
     (budget.memory, budget.progress) = (memory(), PROGRESS);
     let exchange = Exchange::new(whole, &problem(whole, options)?)?.budget(budget);
-    let Some(RankList(ranks)) = ranks else { return Ok(exchange) };
-    let fits = check_fits("the places of all ranks", whole.ranks(), PLACES);
-    fits.context("--ranks")?;
-    let subset = Subset::new(ranks, whole.ranks()).map_err(Error::from).context("--ranks")?;
-    Ok(exchange.subset(&subset)?)
+    let groups = match part {
+        Part { groups: Some(name), .. } => groups(name, whole).context("--groups")?,
+        Part { ranks: Some(RankList(ranks)), .. } => {
+            let fits = check_fits("the places of all ranks", whole.ranks(), PLACES);
+            fits.context("--ranks")?;
+            let subset = Subset::new(ranks, whole.ranks());
+            Groups::one(&subset.map_err(Error::from).context("--ranks")?)
+        }
+        Part { ranks: None, groups: None } => return Ok(exchange),
+    };
+    Ok(exchange.groups(&groups)?)
+}
+
+/// Groups by their name, or of a file with the ranks of a group in each line.
+fn groups(name: &str, machine: &Machine) -> anyhow::Result<Groups> {
+    let path = Path::new(name);
+    if !path.is_file() {
+        return Ok(Groups::named(name, machine).map_err(Error::from)?);
+    }
+    let text = String::from_utf8(read_whole(path, LARGEST_GROUPS)?)
+        .with_context(|| format!("cannot read `{name}`"))?;
+    let lines = (1..).zip(text.trim_start_matches('\u{feff}').lines());
+    let lines = lines.map(|(number, line)| (number, line.split('#').next().unwrap_or("").trim()));
+    let listed = lines.filter(|(_, line)| !line.is_empty()).map(|(number, line)| {
+        let place = || format!("`{name}` line {number}");
+        let words: Vec<&str> =
+            line.split([' ', '\t', ',']).filter(|word| !word.is_empty()).collect();
+        let RankList(ranks) =
+            rank_list(&words.join(",")).map_err(anyhow::Error::msg).with_context(place)?;
+        Subset::new(&ranks, machine.ranks()).map_err(Error::from).with_context(place)
+    });
+    let listed = listed.collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(Groups::listed(listed).map_err(Error::from).with_context(|| format!("`{name}`"))?)
 }
 
 /// All algorithms, and the schedules of these files.

@@ -4,9 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use topocoll_topology::{Rank, Subset};
+use topocoll_topology::{Groups, Rank};
 
-use crate::on_subset::positions;
 use crate::{Block, Collective, MAX_BLOCK_BYTES, Problem, ScheduleError};
 
 /// The distribution of drawn sizes around their mean of b bytes.
@@ -105,8 +104,8 @@ enum Sizes {
     Drawn(Drawn, u64),
     /// Row by row of the senders; for an all-gather one size per rank.
     Listed(Arc<[u64]>),
-    /// Those of some ranks of a machine: by rank of it, which of them that is.
-    OnSubset(Arc<Demand>, Arc<[Option<Rank>]>),
+    /// The same of each of some groups of a machine's ranks.
+    OnGroups(Arc<Demand>, Groups),
 }
 
 impl Demand {
@@ -144,27 +143,32 @@ impl Demand {
                 }
                 Collective::AllGather => sizes[block.from.index()],
             },
-            Sizes::OnSubset(demand, at) => match (at[block.from.index()], at[block.to.index()]) {
-                (Some(from), Some(to)) => demand.bytes(Block { from, to }),
-                _ => 0,
-            },
+            Sizes::OnGroups(demand, groups) => {
+                match (groups.place(block.from), groups.place(block.to)) {
+                    (Some((group, from)), Some((other, to))) if group == other => {
+                        demand.bytes(Block { from, to })
+                    }
+                    _ => 0,
+                }
+            }
         }
     }
 
-    /// These sizes on a subset of a machine's ranks: the blocks of its i-th rank are those of rank i
-    /// here, and the machine's other ranks have none.
+    /// These sizes on groups of a machine's ranks: the blocks of the i-th rank of a group are those of rank i
+    /// here. Ranks have no blocks for those of other groups.
     ///
     /// # Panics
-    /// A subset of another number of ranks than the demand's.
+    /// A group of another number of ranks than the demand's.
     #[must_use]
-    pub fn on_subset(&self, subset: &Subset) -> Self {
-        let positions = positions(subset, self.ranks).into();
-        let sizes = Sizes::OnSubset(Arc::new(self.clone()), positions);
-        Self { operation: self.operation, ranks: subset.machine_ranks(), sizes }
+    pub fn on_groups(&self, groups: &Groups) -> Self {
+        let ranks = groups.sizes().max();
+        assert!(groups.sizes().all(|size| size == self.ranks), "groups of {ranks:?} ranks");
+        let sizes = Sizes::OnGroups(Arc::new(self.clone()), groups.clone());
+        Self { operation: self.operation, ranks: groups.machine_ranks(), sizes }
     }
 
     /// The mean bytes of a block, at least 1: of a list rounded up, of a law the given mean, of a
-    /// subset that of its own blocks.
+    /// group that of its own blocks.
     #[must_use]
     pub fn mean(&self) -> u64 {
         match &self.sizes {
@@ -173,7 +177,7 @@ impl Demand {
                 let sum: u128 = sizes.iter().copied().map(u128::from).sum();
                 sum.div_ceil(sizes.len().max(1) as u128).max(1) as u64
             }
-            Sizes::OnSubset(demand, _) => demand.mean(),
+            Sizes::OnGroups(demand, _) => demand.mean(),
         }
     }
 

@@ -34,7 +34,7 @@ mod classes;
 mod demand;
 mod error;
 mod kinds;
-mod on_subset;
+mod on_groups;
 mod on_view;
 mod period;
 mod problem;

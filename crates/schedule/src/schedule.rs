@@ -200,7 +200,8 @@ impl Schedule {
         Self { problem, origin, participants, view: None, rule: Arc::new(rule) }
     }
 
-    /// The number of ranks that take part: all, except for a schedule [on a subset](Self::on_subset).
+    /// The number of ranks that take part: all, or [on groups](Self::on_groups) those of
+    /// the largest.
     #[must_use]
     pub fn participants(&self) -> u32 {
         self.participants

@@ -1,15 +1,17 @@
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::iter;
 use std::sync::Arc;
 
 use topocoll_algorithms::{Algorithm, Catalogue, Info, NotApplicable, Planner, Request};
 use topocoll_analysis::contention::Sync;
 use topocoll_analysis::{
     AnalysisError, BestBounds, Counts, Method, Progress, Verification, best_bounds,
-    best_bounds_of_subset, check_counting_work, check_memory, check_ranks, check_work, count,
+    best_bounds_of_groups, check_counting_work, check_memory, check_ranks, check_work, count,
     counting_work, verify_watched,
 };
-use topocoll_schedule::{Collective, Demand, Parameters, Problem, Schedule};
-use topocoll_topology::{Machine, Ports, Rank, Shape, Subset};
+use topocoll_schedule::{Collective, Demand, Origin, Parameters, Problem, Schedule};
+use topocoll_topology::{Groups, Machine, Ports, Shape, Subset};
 
 use crate::Error;
 
@@ -19,8 +21,8 @@ const MEMORY: u128 = 1 << 30;
 /// Default bytes of a block.
 const BLOCK_BYTES: u64 = 1024;
 
-/// The most route segments for counting a schedule of a subset: some seconds.
-const WORK_OF_SUBSET: u128 = 1 << 26;
+/// The most route segments for counting a schedule of groups: some seconds.
+const WORK_OF_GROUPS: u128 = 1 << 26;
 
 /// Limits of the memory and work of a reading or ranking.
 #[derive(Clone, Copy, Debug)]
@@ -59,15 +61,48 @@ impl Budget<'_> {
     }
 }
 
-/// One exchange: a machine, an operation, sizes of blocks, a subset of the ranks and a budget.
+/// Groups of ranks, and the machines that they form.
+#[derive(Debug)]
+struct Grouped {
+    groups: Groups,
+    /// Different ones, that of the largest group first.
+    machines: Vec<Machine>,
+    /// By group, its machine; empty if all have the first.
+    kinds: Vec<u32>,
+}
+
+impl Grouped {
+    fn new(groups: &Groups, machine: &Machine) -> Self {
+        let own = |group| machine.subset(&groups.group(group));
+        let (mut machines, mut kinds) = (vec![own(groups.largest())], Vec::new());
+        if groups.pattern().is_none() && groups.count() > 1 {
+            let mut known = BTreeMap::from([(machines[0].topology.short_form(), 0)]);
+            for group in 0..groups.count() {
+                let one = own(group);
+                let kind = known.entry(one.topology.short_form()).or_insert_with(|| {
+                    machines.push(one);
+                    machines.len() as u32 - 1
+                });
+                kinds.push(*kind);
+            }
+        }
+        if groups.count() > 1 {
+            let (form, count) = (machines[0].topology.short_form(), groups.count());
+            machines[0].name = format!("{form}, one of {count} groups of {}", machine.name);
+        }
+        Self { groups: groups.clone(), machines, kinds }
+    }
+}
+
+/// One exchange: a machine, an operation, sizes of blocks, groups or a subset of the ranks, and a budget.
 ///
 /// Its methods find the best schedule, or one by name, and their costs.
 #[derive(Clone, Debug)]
 pub struct Exchange<'m> {
     machine: &'m Machine,
     problem: Problem,
-    /// The ranks that take part, and the machine that they form.
-    subset: Option<(Subset, Machine)>,
+    /// The ranks that take part, if not all with all.
+    groups: Option<Arc<Grouped>>,
     demand: Option<&'m Demand>,
     planner: Arc<Planner>,
     sync: Sync,
@@ -84,7 +119,7 @@ impl<'m> Exchange<'m> {
         Ok(Self {
             machine,
             problem: *problem,
-            subset: None,
+            groups: None,
             demand: None,
             planner: Arc::clone(Planner::standard()),
             sync: Sync::Free,
@@ -128,16 +163,31 @@ impl<'m> Exchange<'m> {
     ///
     /// # Errors
     /// The subset is of a machine with other ranks.
-    pub fn subset(mut self, subset: &Subset) -> Result<Self, Error> {
-        check_ranks(subset.machine_ranks(), self.machine)?;
-        if subset.is_whole() {
+    pub fn subset(self, subset: &Subset) -> Result<Self, Error> {
+        self.groups(&Groups::one(subset))
+    }
+
+    /// The same among the ranks of each of some groups, all groups at the same time; unchanged for one group
+    /// of all ranks in order. The problem and its schedules are those of the largest group. Others that form
+    /// another machine have schedules of the same algorithm.
+    ///
+    /// # Errors
+    /// Groups of a machine with other ranks.
+    pub fn groups(mut self, groups: &Groups) -> Result<Self, Error> {
+        check_ranks(groups.machine_ranks(), self.machine)?;
+        if groups.only().is_some_and(|only| only.is_whole()) {
             return Ok(self);
         }
-        let own = self.machine.subset(subset);
-        let Problem { operation, block_bytes, .. } = self.problem;
-        self.problem = Problem::new(operation, own.ranks(), own.ports, block_bytes)?;
-        self.subset = Some((subset.clone(), own));
+        let grouped = Grouped::new(groups, self.machine);
+        self.problem = self.problem_on(&grouped.machines[0])?;
+        self.groups = Some(Arc::new(grouped));
         self.check_demand()
+    }
+
+    /// The problem of all ranks of another machine.
+    fn problem_on(&self, machine: &Machine) -> Result<Problem, Error> {
+        let Problem { operation, block_bytes, .. } = self.problem;
+        Ok(Problem::new(operation, machine.ranks(), machine.ports, block_bytes)?)
     }
 
     /// The same with blocks of the sizes of a demand matrix; the block of the problem is their
@@ -194,15 +244,22 @@ impl<'m> Exchange<'m> {
         &self.problem
     }
 
-    /// The machine of the ranks that take part: the whole machine, or the one that a subset forms.
+    /// The machine of the ranks that take part: the whole machine, or the one that a subset or the largest
+    /// group forms.
     #[must_use]
     pub fn machine(&self) -> &Machine {
-        self.subset.as_ref().map_or(self.machine, |(_, own)| own)
+        self.groups.as_ref().map_or(self.machine, |of| &of.machines[0])
+    }
+
+    /// The groups that exchange, if not all ranks do with all.
+    #[must_use]
+    pub fn grouped(&self) -> Option<&Groups> {
+        self.groups.as_ref().map(|of| &of.groups)
     }
 
     /// The exchange of the ranks that take part, on the machine that they form.
     pub(crate) fn own(&self) -> Exchange<'_> {
-        Exchange { machine: self.machine(), subset: None, ..self.clone() }
+        Exchange { machine: self.machine(), groups: None, ..self.clone() }
     }
 
     /// The algorithm called `name`.
@@ -228,7 +285,7 @@ impl<'m> Exchange<'m> {
     }
 
     pub(crate) fn is_whole(&self) -> bool {
-        self.subset.is_none()
+        self.groups.is_none()
     }
 
     /// The request to algorithms.
@@ -253,46 +310,62 @@ impl<'m> Exchange<'m> {
         Ok(check_memory(what, needed, self.budget.memory)?)
     }
 
-    /// A schedule as the links of the whole machine see it: a subset's on the subset's ranks.
+    /// A schedule as the links of the whole machine see it: on the ranks of all groups.
+    ///
+    /// # Errors
+    /// Groups form different machines, and the algorithm of the schedule does not apply to one.
     ///
     /// # Panics
-    /// A schedule of another number of ranks than take part.
-    #[must_use]
-    pub fn placed<'s>(&self, schedule: &'s Schedule) -> Cow<'s, Schedule> {
-        match &self.subset {
-            Some((subset, _)) => Cow::Owned(schedule.on_subset(subset)),
-            None => Cow::Borrowed(schedule),
-        }
+    /// A schedule of another number of ranks than the largest group.
+    pub fn placed<'s>(&self, schedule: &'s Schedule) -> Result<Cow<'s, Schedule>, Error> {
+        let Some(of) = &self.groups else { return Ok(Cow::Borrowed(schedule)) };
+        let (own, others) = (schedule.clone(), self.others(schedule)?);
+        let schedules: Vec<Schedule> =
+            iter::once(own).chain(others.into_iter().map(|(_, other)| other)).collect();
+        Ok(Cow::Owned(Schedule::on_groups(&schedules, &of.groups, &of.kinds)))
     }
 
-    /// Counts a schedule: steps, volume, link loads and time by the steps model. A subset's
-    /// schedule is counted on the links of the whole machine: messages that leave the subset's part
+    /// The schedules of groups that form other machines than the first, by the same algorithm: with its
+    /// parameters, or where these do not apply with those that it chooses.
+    fn others(&self, schedule: &Schedule) -> Result<Vec<(&Machine, Schedule)>, Error> {
+        let machines = self.groups.iter().flat_map(|of| &of.machines[1..]);
+        let of = |machine| {
+            let problem = self.problem_on(machine)?;
+            let other = Exchange { machine, problem, groups: None, ..self.clone() };
+            let Origin { algorithm, parameters } = &schedule.origin;
+            let found = other
+                .solve(algorithm, parameters)
+                .or_else(|_| other.solve(algorithm, &Parameters::new()));
+            Ok((machine, found?.schedule))
+        };
+        machines.map(of).collect()
+    }
+
+    /// Counts a schedule: steps, volume, link loads and time by the steps model. A group's schedule is counted
+    /// on the links of the whole machine, with those of all other groups: messages that leave a group's part
     /// take the machine's own routes, and contend for links there.
     ///
     /// # Errors
-    /// Too much work or memory.
+    /// Too much work or memory, or as [`placed`](Self::placed).
     pub fn count(&self, schedule: &Schedule) -> Result<Counts, Error> {
         let (machine, memory) = (self.machine, self.budget.memory);
-        let Some((subset, _)) = &self.subset else {
+        let Some(of) = &self.groups else {
             if self.demand.is_none() {
                 check_counting_work(schedule, machine)?;
             }
             return Ok(count(schedule, machine, self.demand, memory)?);
         };
-        // Twice: for blocks and for their sizes.
-        let needed = u128::from(machine.ranks()) * 2 * size_of::<Option<Rank>>() as u128;
-        check_memory("the positions of all ranks in the subset", needed, memory)?;
-        let schedule = self.placed(schedule);
-        let demand = self.demand.map(|demand| demand.on_subset(subset));
+        let schedule = self.placed(schedule)?;
+        let demand = self.demand.map(|demand| demand.on_groups(&of.groups));
         if demand.is_none() {
             let what = "counting on the links of the whole machine";
-            check_work(what, counting_work(&schedule, machine, None), WORK_OF_SUBSET)?;
+            check_work(what, counting_work(&schedule, machine, None), WORK_OF_GROUPS)?;
         }
         Ok(count(&schedule, machine, demand.as_ref(), memory)?)
     }
 
     /// Proves or refutes that a schedule delivers every block, by the method given or the cheaper
-    /// one.
+    /// one; of groups that form different machines, those of each.
     ///
     /// # Errors
     /// The schedule names no blocks or has other ranks, or too much work or memory.
@@ -302,15 +375,20 @@ impl<'m> Exchange<'m> {
         method: Option<Method>,
     ) -> Result<Verification, Error> {
         let Budget { memory, ref progress, .. } = self.budget;
-        Ok(verify_watched(schedule, self.machine(), method, memory, progress)?)
+        let mut found = verify_watched(schedule, self.machine(), method, memory, progress)?;
+        for (machine, other) in self.others(schedule)? {
+            let other = verify_watched(&other, machine, method, memory, progress)?;
+            found.violation = found.violation.or(other.violation);
+        }
+        Ok(found)
     }
 
-    /// The lower bounds of all schedules. Those of a subset are of startups, ports and injection, and of
-    /// cuts of the whole machine's network, because messages may leave the subset's part.
+    /// The lower bounds of all schedules. Those of groups are of startups, ports and injection, and of
+    /// cuts of the whole machine's network, because messages may leave a group's part.
     #[must_use]
     pub fn bounds(&self) -> BestBounds {
-        match (&self.subset, self.demand) {
-            (Some((subset, _)), None) => best_bounds_of_subset(&self.problem, self.machine, subset),
+        match (&self.groups, self.demand) {
+            (Some(of), None) => best_bounds_of_groups(&self.problem, self.machine, &of.groups),
             _ => best_bounds(&self.problem, self.machine(), self.demand),
         }
     }

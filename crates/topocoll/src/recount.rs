@@ -1,4 +1,4 @@
-//! Rankings with every choice counted: for a subset of the ranks, and for a demand matrix.
+//! Rankings with every choice counted: for groups of the ranks, and for a demand matrix.
 
 use topocoll_algorithms::Algorithm;
 use topocoll_analysis::contention::Sync;
@@ -118,10 +118,12 @@ fn counted(
     Ok(out)
 }
 
-/// The price of a schedule, every step counted, unless it exceeds the ports of the whole machine.
+/// The price of a schedule, every step counted. A subset's may not exceed the ports of the whole machine;
+/// groups that share ports take them in turn.
 fn price(exchange: &Exchange<'_>, schedule: &Schedule) -> Result<Price, Error> {
     let counts = exchange.count(schedule)?;
-    if !exchange.is_whole() && counts.port_violations > 0 {
+    let alone = exchange.grouped().is_some_and(|groups| groups.count() == 1);
+    if alone && counts.port_violations > 0 {
         return Err(Error::PortsOfWhole { ports: exchange.machine().ports });
     }
     Ok(Price::counted(&counts))

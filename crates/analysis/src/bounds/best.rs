@@ -81,6 +81,8 @@ pub(super) struct Cuts {
     pub(super) link_blocks: f64,
     /// In seconds for each byte of a block.
     pub(super) seconds_per_byte: f64,
+    /// In seconds for each byte of a block, of the injection of a node.
+    pub(super) of_nodes: f64,
 }
 
 /// The strongest of [`bounds`] and these loads.
@@ -110,6 +112,7 @@ pub(super) fn strongest(problem: &Problem, machine: &Machine, cuts: Cuts) -> Bes
     raise(node_ports(problem, machine).unwrap_or(0.0) * between, Limit::NodePorts);
     raise(least_links(problem, machine).unwrap_or(0.0) * between, Limit::NodeLinks);
     raise(block_bytes * cuts.seconds_per_byte, Limit::Links);
+    raise(block_bytes * cuts.of_nodes, Limit::NodeInjection);
     match machine.topology.network() {
         Shape::Complete | Shape::Clustered(_) => {}
         Shape::Grid(grid) => {

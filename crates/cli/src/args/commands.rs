@@ -9,7 +9,7 @@ use clap::{Arg, Args as ClapArgs};
 use clap_complete::engine::ArgValueCompleter;
 use topocoll::{Collective, Setting};
 
-use super::{Common, Method, Open, Options, Ranks, Routing, Subject, Sync, Ties};
+use super::{Common, Method, Open, Options, Part, Ranks, Routing, Subject, Sync, Ties};
 use crate::values::{
     Model, RankList, Settings, SweptSizes, block_sizes, budget, count, points, rank_list, setting,
     settings,
@@ -42,9 +42,8 @@ pub(crate) struct Select {
     /// for all simulations together [default: 10, unlimited up to 256 ranks]
     #[arg(long, value_name = "SECONDS", value_parser = budget, allow_hyphen_values = true)]
     pub(crate) budget: Option<f64>,
-    /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
-    #[arg(long, value_name = "RANKS", value_parser = rank_list)]
-    pub(crate) ranks: Option<RankList>,
+    #[command(flatten)]
+    pub(crate) part: Part,
     /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
     /// or neighbours:SEED with mean --block, or a file with one line for each rank:
     /// its sizes in bytes, separated by commas
@@ -89,9 +88,8 @@ pub(crate) struct Machines {
 pub(crate) struct Bounds {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
-    #[arg(long, value_name = "RANKS", value_parser = rank_list)]
-    pub(crate) ranks: Option<RankList>,
+    #[command(flatten)]
+    pub(crate) part: Part,
     /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
     /// or neighbours:SEED with mean --block, or a file with one line for each rank:
     /// its sizes in bytes, separated by commas
@@ -112,9 +110,8 @@ pub(crate) struct Verify {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) subject: Subject,
-    /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
-    #[arg(long, value_name = "RANKS", value_parser = rank_list, conflicts_with_all = ["schedule", "certificate"])]
-    pub(crate) ranks: Option<RankList>,
+    #[command(flatten)]
+    pub(crate) part: Part,
     /// Follow every block of every rank, or of one rank of each class of equivalent ranks [default:
     /// replay up to 4096 ranks, the faster by estimate for more]
     #[arg(long)]
@@ -165,9 +162,8 @@ pub(crate) struct Simulate {
     /// its sizes in bytes, separated by commas
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
-    /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
-    #[arg(long, value_name = "RANKS", value_parser = rank_list)]
-    pub(crate) ranks: Option<RankList>,
+    #[command(flatten)]
+    pub(crate) part: Part,
     /// How messages share the network
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
@@ -211,9 +207,8 @@ pub(crate) struct Run {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) subject: Subject,
-    /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
-    #[arg(long, value_name = "RANKS", value_parser = rank_list)]
-    pub(crate) ranks: Option<RankList>,
+    #[command(flatten)]
+    pub(crate) part: Part,
     /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
     /// or neighbours:SEED with mean --block, or a file with one line for each rank:
     /// its sizes in bytes, separated by commas

@@ -59,7 +59,10 @@ struct Cost {
 
 pub(crate) fn run(args: &args::Algorithms) -> anyhow::Result<Outcome> {
     let machine = args.machine.as_ref().map(|name| machine(name, &args.options)).transpose()?;
-    let on = machine.as_ref().map(|machine| exchange(machine, &args.options, None)).transpose()?;
+    let on = machine
+        .as_ref()
+        .map(|machine| exchange(machine, &args.options, &args::Part::WHOLE))
+        .transpose()?;
     let on = on.as_ref();
     let catalogue = Catalogue::standard();
     let report = Report {

@@ -59,7 +59,7 @@ struct Asymptotic {
 pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let machine = machine(&args.common.machine, options)?;
-    let mut exchange = exchange(&machine, options, args.ranks.as_ref())?;
+    let mut exchange = exchange(&machine, options, &args.part)?;
     let sizes = sizes(exchange.problem(), options, args.demand.as_deref())?;
     if let Some(sizes) = &sizes {
         check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;

@@ -55,7 +55,8 @@ pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let mut budget = Budget::default();
     budget.search = args.budget.unwrap_or(budget.search);
     budget.progress = PROGRESS;
-    let exchange = exchange(&machine, options, None)?.catalogue(&catalogue).budget(budget);
+    let exchange =
+        exchange(&machine, options, &args::Part::WHOLE)?.catalogue(&catalogue).budget(budget);
     let (machine, problem) = (exchange.machine(), exchange.problem());
     let found = exchange.front(&asked(args, &catalogue)?)?;
     check_served(args, !found.points.is_empty())?;

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
         within::named(check_model(model, &machine, settings), model)?;
     }
     let catalogue = catalogue(&machine, options, &args.schedule)?;
-    let exchange = exchange(&machine, options, None)?.catalogue(&catalogue);
+    let exchange = exchange(&machine, options, &args::Part::WHOLE)?.catalogue(&catalogue);
     let setting = parameters(&rest)?;
     let schedule = match &args.algorithm {
         Some(name) => Some(exchange.schedule(name, &setting)?),

@@ -198,10 +198,10 @@ fn on_ranks(
     subject: &args::Subject,
 ) -> anyhow::Result<Named> {
     let options = &args.common.options;
-    let exchange = exchange(machine, options, args.ranks.as_ref())?;
+    let exchange = exchange(machine, options, &args.part)?;
     let mut own = exchange.machine().clone();
     let Named { schedule, name } = schedule(&mut own, options, subject)?;
-    let schedule = exchange.placed(&schedule).into_owned();
+    let schedule = exchange.placed(&schedule)?.into_owned();
     if subject.schedule.is_some() {
         machine.set_ports(own.ports);
     }

@@ -49,7 +49,7 @@ struct Found {
 pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let whole = machine(&args.common.machine, options)?;
-    let exchange = exchange(&whole, options, args.ranks.as_ref())?;
+    let exchange = exchange(&whole, options, &args.part)?;
     let mut machine = exchange.machine().clone();
     let (Named { schedule, name }, sizes) =
         schedule_of_sizes(&mut machine, options, &args.subject, args.demand.as_deref())?;

@@ -167,7 +167,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let whole = machine(&args.common.machine, options)?;
     let model = args.model.and_then(request::model);
     within::check(model, &whole)?;
-    let mut exchange = self::exchange(&whole, options, args.ranks.as_ref())?;
+    let mut exchange = self::exchange(&whole, options, &args.part)?;
     let catalogue = catalogue(exchange.machine(), options, &args.schedule)?;
     exchange = exchange.catalogue(&catalogue);
     let against = compared(args.against.as_deref(), args.release.as_deref())?;
@@ -185,7 +185,8 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     if let Some(found) = &mut report.whole
         && let Some(whole) = whole.unbroken()
     {
-        let exchange = self::exchange(&whole, options, None)?.sync(sync(args, &whole)?);
+        let exchange =
+            self::exchange(&whole, options, &args::Part::WHOLE)?.sync(sync(args, &whole)?);
         let best = ranked(&exchange, args.budget)?;
         found.compare(&selection, &best);
     }

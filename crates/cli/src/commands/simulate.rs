@@ -1,7 +1,7 @@
 use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Counts, Machine, Parameters, Schedule, StepCount, Subset, Time, Timing, check_counting_work,
+    Counts, Machine, Parameters, Schedule, StepCount, Time, Timing, check_counting_work,
     count_steps, link_totals,
 };
 
@@ -13,7 +13,7 @@ use crate::demand::schedule_of_sizes;
 use crate::host::memory;
 use crate::machine::{Named, exchange, machine};
 use crate::render::{Answer, Bandwidth, Head, Seconds, bytes, check_files, facts, print, seconds};
-use crate::values::{Model, RankList};
+use crate::values::Model;
 use crate::{Outcome, args};
 
 /// Characters of a bar for all of the time.
@@ -113,20 +113,15 @@ fn unequal(
     let (algorithm, file) = (args.algorithm.clone(), args.schedule.first().cloned());
     let subject = args::Subject { algorithm, set, schedule: file };
     let options = &args.common.options;
-    let exchange = exchange(machine, options, args.ranks.as_ref())?;
+    let exchange = exchange(machine, options, &args.part)?;
     let mut own = exchange.machine().clone();
     let (Named { schedule, name }, sizes) =
         schedule_of_sizes(&mut own, options, &subject, args.demand.as_deref())?;
     let sizes = sizes.expect("bug: no demand");
     let about = about_demand(&own, &schedule.problem, Some(&sizes));
-    let schedule = exchange.placed(&schedule);
-    let demand = match &args.ranks {
-        Some(RankList(ranks)) => {
-            let subset = Subset::new(ranks, machine.ranks()).map_err(topocoll::Error::from)?;
-            &sizes.demand.on_subset(&subset)
-        }
-        None => &sizes.demand,
-    };
+    let schedule = exchange.placed(&schedule)?;
+    let on_groups = exchange.grouped().map(|groups| sizes.demand.on_groups(groups));
+    let demand = on_groups.as_ref().unwrap_or(&sizes.demand);
     let mut slowest = Slowest::default();
     starting("counting steps", schedule.rule().steps().into());
     let each = |step, count: &StepCount| {

@@ -211,7 +211,8 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     (budget.memory, budget.simulation) = (memory(), args.budget);
     budget.search = args.budget.unwrap_or(budget.search);
     budget.progress = PROGRESS;
-    let exchange = exchange(&machine, options, None)?.catalogue(&catalogue).budget(budget);
+    let exchange =
+        exchange(&machine, options, &args::Part::WHOLE)?.catalogue(&catalogue).budget(budget);
     let sizes = block_sizes(&args.blocks, args.points)?;
     let mut found = Found {
         sweep: exchange.sweep(&sizes, &asked(args, &catalogue)?)?,

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
     check_files(&[("--out", args.out.as_deref())])?;
     let library = library(&args.library);
     let whole = machine(&args.common.machine, options)?;
-    let asked = exchange(&whole, options, args.ranks.as_ref())?;
+    let asked = exchange(&whole, options, &args::Part { ranks: args.ranks.clone(), groups: None })?;
     let (machine, operation) = (asked.machine(), asked.problem().operation);
     let sizes = communicators(machine, &args.communicators).map_err(Error::from)?;
     let most = sizes.iter().copied().max().unwrap_or(0);

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     check_files(&[("--certificate", args.certificate.as_deref())])?;
     let whole = machine(&args.common.machine, options)?;
-    let exchange = exchange(&whole, options, args.ranks.as_ref())?;
+    let exchange = exchange(&whole, options, &args.part)?;
     let mut machine = exchange.machine().clone();
     let Named { schedule, name } = schedule(&mut machine, options, &args.subject)?;
     let method = args.method.map(|method| match method {
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     };
     let broken = claims.map_or(Vec::new(), |claims| broken(&claims, &found.counts));
     starting("computing bounds", 0);
-    let placed = exchange.placed(&schedule);
+    let placed = exchange.placed(&schedule)?;
     // Claims are of the machine that a subset forms, and counts of the links of the whole machine.
     let (network, bounds) = match placed {
         Cow::Owned(_) => {

@@ -125,7 +125,7 @@ fn is_given(args: &args::Select, choice: &Choice) -> bool {
 /// Whether other commands resolve numbers of steps by the same ranking, and names are to be short.
 fn names_steps(args: &args::Select) -> bool {
     let is_default = args.model.is_none() && args.sync.is_none() && args.budget.is_none();
-    is_default && args.schedule.is_empty() && args.ranks.is_none() && !args.why
+    is_default && args.schedule.is_empty() && args.part.is_whole() && !args.why
 }
 
 impl Told<'_> {

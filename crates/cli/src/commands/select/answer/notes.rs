@@ -128,9 +128,7 @@ impl Told<'_> {
             None => {
                 let (name, setting) = (&*best.algorithm, &best.parameters);
                 let verify = command_line("verify", &self.args.common, Some(name), setting);
-                let ranks = self.args.ranks.as_ref();
-                let ranks = ranks.map_or(String::new(), |ranks| format!(" --ranks {ranks}"));
-                format!("Proof: {verify}{ranks}\n")
+                format!("Proof: {verify}{}\n", self.args.part)
             }
         }
     }
