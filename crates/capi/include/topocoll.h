@@ -274,6 +274,12 @@ typedef struct topocoll_request {
    refused. The choice is that for blocks of `block_bytes`, about the mean.
    */
   uint32_t sizes_differ;
+  /*
+   Groups that exchange at the same time, each among its own ranks; null for none. A name such as `peers`
+   or `dim:0,2`, or the ranks of a group in each line. The plan is that of the group of `rank`, the choice
+   that for all groups together.
+   */
+  const char *groups;
 } topocoll_request;
 
 #ifdef __cplusplus

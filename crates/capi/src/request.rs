@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use topocoll::exec::{Plan, PlannedSizes};
 use topocoll::{
-    Collective, Exchange, Machine, Parameters, Ports, Problem, Rank, Schedule, Setting, Subset,
-    machine,
+    Collective, Exchange, Groups, Machine, Parameters, Ports, Problem, Rank, Schedule, Setting,
+    Subset, machine,
 };
 
 use crate::{Refused, Status, argument, guarded, refused, text};
@@ -51,10 +51,17 @@ pub struct Request {
     /// `topocoll_exchange_start_v`: algorithms that pass blocks on are left out, and a named one is
     /// refused. The choice is that for blocks of `block_bytes`, about the mean.
     pub sizes_differ: u32,
+    /// Groups that exchange at the same time, each among its own ranks; null for none. A name such as `peers`
+    /// or `dim:0,2`, or the ranks of a group in each line. The plan is that of the group of `rank`, the choice
+    /// that for all groups together.
+    pub groups: *const c_char,
 }
 
-/// The size of a request before `node_ports`.
-const WITHOUT_NODE_PORTS: u64 = std::mem::offset_of!(Request, node_ports) as u64;
+/// The sizes of requests of earlier versions, before `node_ports` and before `groups`.
+const EARLIER: [u64; 2] = [
+    std::mem::offset_of!(Request, node_ports) as u64,
+    std::mem::offset_of!(Request, groups) as u64,
+];
 
 /// One rank's plan.
 #[derive(Debug)]
@@ -77,17 +84,21 @@ impl Request {
             let count = self.rank_count;
             return Err(argument(&format!("`rank_count` is {count}, and `ranks` is null")));
         }
+        if !self.ranks.is_null() && !self.groups.is_null() {
+            return Err(argument("`ranks` and `groups`: a request has one of them"));
+        }
         if in_place && sizes_differ {
             return Err(argument("`in_place` and `sizes_differ`: blocks in place have one size"));
         }
         // SAFETY: the caller's promise.
-        let (name, timing, operation, algorithm, parameters) = unsafe {
+        let (name, timing, operation, algorithm, parameters, groups) = unsafe {
             (
                 text(self.machine)?,
                 text(self.timing)?,
                 text(self.operation)?,
                 text(self.algorithm)?,
                 text(self.parameters)?,
+                text(self.groups)?,
             )
         };
         let (Some(name), Some(operation)) = (name, operation) else {
@@ -98,15 +109,16 @@ impl Request {
         let problem = Problem::new(operation, machine.ranks(), machine.ports, self.block_bytes)
             .map_err(refused)?;
         let mut exchange = Exchange::new(&machine, &problem).map_err(refused)?;
-        let subset = (!self.ranks.is_null()).then(|| {
+        if !self.ranks.is_null() {
             // SAFETY: not null, and the caller's promise.
             let ranks = unsafe { std::slice::from_raw_parts(self.ranks, self.rank_count as usize) };
             let ranks: Vec<Rank> = ranks.iter().copied().map(Rank).collect();
-            Subset::new(&ranks, machine.ranks())
-        });
-        let subset = subset.transpose().map_err(refused)?;
-        if let Some(subset) = &subset {
-            exchange = exchange.subset(subset).map_err(refused)?;
+            let subset = Subset::new(&ranks, machine.ranks()).map_err(refused)?;
+            exchange = exchange.subset(&subset).map_err(refused)?;
+        }
+        if let Some(groups) = groups {
+            let groups = Groups::read(groups, &machine).map_err(refused)?;
+            exchange = exchange.groups(&groups).map_err(refused)?;
         }
         let given = settings(parameters.unwrap_or_default())?;
         let (schedule, seconds) = match algorithm {
@@ -137,11 +149,7 @@ impl Request {
             }
             None => return Err(argument("parameters without an algorithm")),
         };
-        let plan = match &subset {
-            Some(subset) => Plan::in_subset(&schedule, Rank(self.rank), subset),
-            None => Plan::new(&schedule, Rank(self.rank)),
-        };
-        let plan = plan.map_err(refused)?;
+        let plan = exchange.plan(&schedule, Rank(self.rank)).map_err(refused)?;
         let plan = Arc::new(if in_place { plan.in_place() } else { plan });
         let pairs =
             schedule.origin.parameters.iter().map(|(name, value)| format!("{name}={value}"));
@@ -208,7 +216,7 @@ pub unsafe extern "C" fn topocoll_plan_make(
         unsafe { out.write(ptr::null_mut()) };
         let size = unsafe { (&raw const (*request).size).read() };
         let needed = size_of::<Request>() as u64;
-        if size != needed && size != WITHOUT_NODE_PORTS {
+        if size != needed && !EARLIER.contains(&size) {
             return Err(argument(&format!(
                 "`size` of the request is {size}, and must be {needed}"
             )));

@@ -156,6 +156,14 @@ fn a_request_is_refused_with_its_own_message() {
         (|request| request.ranks = [1u32, 9].as_ptr(), "9"),
         (|request| request.rank = 3, "rank 3 is not in the subset of 2 ranks"),
         (|request| request.ranks = ptr::null(), "`rank_count` is 2, and `ranks` is null"),
+        (|request| request.groups = c"peers".as_ptr(), "`ranks` and `groups`: a request has one"),
+        (
+            |request| {
+                (request.ranks, request.rank_count) = (ptr::null(), 0);
+                request.groups = c"0,1\n1,2".as_ptr();
+            },
+            "rank 1 is in groups 0 and 1",
+        ),
         (
             |request| {
                 (request.sizes_differ, request.algorithm) = (1, c"bruck".as_ptr());
@@ -193,6 +201,24 @@ fn a_request_is_refused_with_its_own_message() {
     // SAFETY: the same.
     assert_ne!(unsafe { topocoll_plan_make(&request, &mut plan) }, Status::Ok);
     assert_eq!(&short, b"unknown \0");
+}
+
+/// The plan of a rank is that of its own group.
+#[test]
+fn groups_plan_for_the_group_of_the_rank() {
+    let mut request = request();
+    request.machine = c"cluster:4,3,2".as_ptr();
+    request.groups = c"nodes".as_ptr();
+    for (rank, blocks) in [(0, 4), (4, 3), (8, 2)] {
+        request.rank = rank;
+        let mut plan = ptr::null_mut();
+        // SAFETY: texts that end with a zero byte, and a plan that is freed once.
+        unsafe {
+            assert_eq!(topocoll_plan_make(&request, &mut plan), Status::Ok, "{}", message());
+            assert_eq!(topocoll_plan_input_bytes(plan, 1), blocks);
+            topocoll_plan_free(plan);
+        }
+    }
 }
 
 /// A request of an earlier version ends before the ports of a node.

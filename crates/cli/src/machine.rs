@@ -21,7 +21,7 @@ use crate::bar::{PROGRESS, starting};
 use crate::error::say;
 use crate::host::{check_fits, memory};
 use crate::render::named;
-use crate::values::{Given, PerNode, RankList, rank_list};
+use crate::values::{Given, PerNode, RankList};
 
 /// The most bytes of a machine file on standard input.
 const MOST_INPUT: u64 = 1 << 26;
@@ -364,18 +364,8 @@ fn groups(name: &str, machine: &Machine) -> anyhow::Result<Groups> {
     }
     let text = String::from_utf8(read_whole(path, LARGEST_GROUPS)?)
         .with_context(|| format!("cannot read `{name}`"))?;
-    let lines = (1..).zip(text.trim_start_matches('\u{feff}').lines());
-    let lines = lines.map(|(number, line)| (number, line.split('#').next().unwrap_or("").trim()));
-    let listed = lines.filter(|(_, line)| !line.is_empty()).map(|(number, line)| {
-        let place = || format!("`{name}` line {number}");
-        let words: Vec<&str> =
-            line.split([' ', '\t', ',']).filter(|word| !word.is_empty()).collect();
-        let RankList(ranks) =
-            rank_list(&words.join(",")).map_err(anyhow::Error::msg).with_context(place)?;
-        Subset::new(&ranks, machine.ranks()).map_err(Error::from).with_context(place)
-    });
-    let listed = listed.collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(Groups::listed(listed).map_err(Error::from).with_context(|| format!("`{name}`"))?)
+    let read = Groups::read(&text, machine).map_err(Error::from);
+    read.with_context(|| format!("`{name}`"))
 }
 
 /// All algorithms, and the schedules of these files.

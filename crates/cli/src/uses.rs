@@ -105,6 +105,8 @@ const ROWS: &[Row] = &[
     Row { commands: &["verify"], options: &["--ranks", "--groups"],
         only: "schedules of algorithms, without --certificate",
         uses: |of| !of.has("--schedule") && !of.has("--certificate") },
+    Row { commands: &["run"], options: &["--groups"],
+        only: "predictions and verify: run moves the blocks of one group, --ranks", uses: |_| false },
     Row { commands: &["bounds"], options: &["--steps"],
         only: "blocks of one size", uses: |of| !of.has("--demand") },
     Row { commands: &["verify", "run", "schedule"], options: &["--model"],

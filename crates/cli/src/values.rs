@@ -5,6 +5,7 @@ use std::ops::Deref;
 
 use clap::ValueEnum;
 use indicatif::HumanCount;
+use topocoll::spec::parse_ranks;
 use topocoll::units::{parse_bytes, parse_ports, parse_seconds, parse_seconds_per_byte};
 use topocoll::{Injection, PerClass, Ports, Rank, Setting, Topology, TopologyError};
 
@@ -107,21 +108,7 @@ pub(crate) enum SweptSizes {
 pub(crate) struct Settings(pub(crate) Vec<Setting>);
 
 pub(crate) fn rank_list(text: &str) -> Result<RankList, String> {
-    const MOST: usize = 1 << 20;
-    let mut ranks = Vec::new();
-    for range in text.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let rule = || format!("`{range}` is neither a rank such as 12 nor a range such as 0-7");
-        let number = |text: &str| text.parse::<u32>().map_err(|_| rule());
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last {
-            return Err(rule());
-        }
-        if (last - first) as usize >= MOST - ranks.len() {
-            return Err(format!("more than {MOST} ranks"));
-        }
-        ranks.extend((first..=last).map(Rank));
-    }
+    let mut ranks = parse_ranks(text).map_err(|e| e.message)?;
     ranks.sort_unstable();
     Ok(RankList(ranks))
 }

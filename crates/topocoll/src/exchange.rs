@@ -10,8 +10,9 @@ use topocoll_analysis::{
     best_bounds_of_groups, check_counting_work, check_memory, check_ranks, check_work, count,
     counting_work, verify_watched,
 };
+use topocoll_exec::Plan;
 use topocoll_schedule::{Collective, Demand, Origin, Parameters, Problem, Schedule};
-use topocoll_topology::{Groups, Machine, Ports, Shape, Subset};
+use topocoll_topology::{Groups, Machine, Ports, Rank, Shape, Subset};
 
 use crate::Error;
 
@@ -86,9 +87,9 @@ impl Grouped {
                 kinds.push(*kind);
             }
         }
-        if groups.count() > 1 {
-            let (form, count) = (machines[0].topology.short_form(), groups.count());
-            machines[0].name = format!("{form}, one of {count} groups of {}", machine.name);
+        let count = groups.count();
+        if count > 1 {
+            machines[0].name = format!("one of {count} groups of {}", machine.name);
         }
         Self { groups: groups.clone(), machines, kinds }
     }
@@ -339,6 +340,22 @@ impl<'m> Exchange<'m> {
             Ok((machine, found?.schedule))
         };
         machines.map(of).collect()
+    }
+
+    /// The plan of one rank, with peers as the whole machine numbers them: of its group's schedule, where
+    /// groups form different machines.
+    ///
+    /// # Errors
+    /// The rank takes no part, or cannot run the schedule, or as [`placed`](Self::placed).
+    pub fn plan(&self, schedule: &Schedule, rank: Rank) -> Result<Plan, Error> {
+        let Some(of) = &self.groups else { return Ok(Plan::new(schedule, rank)?) };
+        let group = of.groups.place(rank).map_or(of.groups.largest(), |(group, _)| group);
+        let kind = of.kinds.get(group as usize).copied().unwrap_or(0) as usize;
+        let subset = of.groups.group(group);
+        Ok(match kind.checked_sub(1) {
+            None => Plan::in_subset(schedule, rank, &subset)?,
+            Some(other) => Plan::in_subset(&self.others(schedule)?[other].1, rank, &subset)?,
+        })
     }
 
     /// Counts a schedule: steps, volume, link loads and time by the steps model. A group's schedule is counted

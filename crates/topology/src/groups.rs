@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 
 use crate::error::check_limit;
 use crate::number::{number, sides, whole};
+use crate::spec::parse_ranks;
 use crate::{Clusters, Grid, Machine, MixedRadix, Rank, Shape, Subset, Topology, TopologyError};
 
 /// The most ranks of groups that follow no pattern and are listed rank by rank.
@@ -24,7 +25,7 @@ pub struct Groups {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum By {
-    Pattern(Pattern),
+    Pattern(Arc<Pattern>),
     Listed {
         groups: Arc<[Subset]>,
         /// By rank, its group and its position there.
@@ -107,6 +108,29 @@ impl Groups {
         })
     }
 
+    /// The groups of a [name](Self::named), or of a text with the ranks of a group in each line, such as
+    /// `0-3,8` or `0 1 2 3 8`; what follows `#` is a comment.
+    ///
+    /// # Errors
+    /// As [`named`](Self::named) and [`listed`](Self::listed), or a line that lists no ranks of the machine.
+    pub fn read(text: &str, machine: &Machine) -> Result<Self, TopologyError> {
+        let text = text.trim_start_matches('\u{feff}');
+        if text.trim_start().starts_with(char::is_alphabetic) {
+            return Self::named(text.trim(), machine);
+        }
+        let lines = (1..).zip(text.lines());
+        let lines = lines.map(|(number, line)| (number, line.split('#').next().unwrap_or("")));
+        let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+        let group = |(number, line): (u32, &str)| {
+            let words = line.split([' ', '\t', ',']).filter(|word| !word.is_empty());
+            let ranks = parse_ranks(&words.collect::<Vec<_>>().join(","));
+            let group = ranks.map_err(|e| e.message.into());
+            let group = group.and_then(|ranks| Subset::new(&ranks, machine.ranks()));
+            group.map_err(|e: TopologyError| format!("line {number}: {}", e.message).into())
+        };
+        Self::listed(lines.map(group).collect::<Result<_, TopologyError>>()?)
+    }
+
     /// The groups of a name: `nodes`, the ranks of each node; `peers`, ranks of equal number on all nodes;
     /// `dim:0,2`, ranks that differ along these dimensions of a grid; `tiles:2x2`, boxes of a grid;
     /// `consecutive:8`, 8 ranks each; `stride:8`, ranks that are 8 apart.
@@ -165,7 +189,7 @@ impl Groups {
             }
             _ => return Err(format!("`{name}` names no groups: {NAMES}, or a file with the ranks of a group in each line").into()),
         };
-        Ok(Self { machine_ranks: topology.ranks(), by: By::Pattern(by) })
+        Ok(Self { machine_ranks: topology.ranks(), by: By::Pattern(Arc::new(by)) })
     }
 
     /// Nodes that differ, or the ranks of equal number on them.

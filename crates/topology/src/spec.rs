@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::graph_file::{self, NOT_JSON};
 use crate::number::number;
 use crate::text::nearest;
-use crate::{Clusters, Injection, Machine, PerClass, Shape, TOPOLOGIES, Timing, Topology};
+use crate::{Clusters, Injection, Machine, PerClass, Rank, Shape, TOPOLOGIES, Timing, Topology};
 
 pub use crate::error::SpecError;
 pub use crate::graph_file::{Attributes, parse_graph};
@@ -50,6 +50,29 @@ pub fn parse_short_form_with(
     reading.refuse_but("--attributes")?;
     let topology = NodesOn::parse(text, reading)?.topology();
     Ok(topology.map_err(|reason| format!("`{text}`: {reason}"))?)
+}
+
+/// A list of ranks such as `0-7,12`, in its order.
+///
+/// # Errors
+/// The part that is neither a rank nor a range, or more than 2^20 ranks.
+pub fn parse_ranks(text: &str) -> Result<Vec<Rank>, SpecError> {
+    const MOST: usize = 1 << 20;
+    let mut ranks = Vec::new();
+    for range in text.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let rule = || format!("`{range}` is neither a rank such as 12 nor a range such as 0-7");
+        let number = |text: &str| text.parse::<u32>().map_err(|_| rule());
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(rule().into());
+        }
+        if (last - first) as usize >= MOST - ranks.len() {
+            return Err(format!("more than {MOST} ranks").into());
+        }
+        ranks.extend((first..=last).map(Rank));
+    }
+    Ok(ranks)
 }
 
 /// The ranks on each node, `8` or `4,4,2`.
