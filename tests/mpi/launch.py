@@ -1,4 +1,4 @@
-"""Starts programs with one of the two MPIs, under the drop-in or without it."""
+"""Starts programs with one of the two MPIs, under the drop-in or without it: preloaded, or as Open MPI's component."""
 
 import os
 import pathlib
@@ -29,8 +29,8 @@ def must(command, **others):
 
 
 class Mpi:
-    def __init__(self, name, scratch, release=False):
-        self.name, self.scratch, self.release = name, scratch, release
+    def __init__(self, name, scratch, release=False, component=False):
+        self.name, self.scratch, self.release, self.component = name, scratch, release, component
         if release:
             built = TARGET / name / "release"
             cargo = ["cargo", "build", "--locked", "--release", "-p", "topocoll-mpi", "--target-dir", built.parent]
@@ -48,6 +48,14 @@ class Mpi:
         for file in ["libtopocoll_mpi.so", "topocoll-mpi"]:
             shutil.copy(built / file, own)
         self.library = own / "libtopocoll_mpi.so"
+        if component:
+            self.path = f"{self.made(own / 'components')}:{must(['ompi_info', '--path', 'pkglibdir', '--parsable']).split(':')[-1].strip()}"
+
+    def made(self, folder, *settings):
+        """A folder in which `make install` has installed the component."""
+        make = ["make", "-s", "-C", ROOT / "crates/mpi", f"core={self.library}", f"COMPONENTS={folder}", *settings]
+        must([*make, "-B", "install"])
+        return folder
 
     def compiled(self, source):
         out = self.scratch / f"{source}.{self.name}"
@@ -69,7 +77,8 @@ class Mpi:
         """The drop-in and other libraries. For MPICH one counts messages, and yields the processor while
         none arrives."""
         sources += ("sends.c",) if self.name == "mpich" else ()
-        return ":".join([str(self.library), *map(self.shim, sources)])
+        own = [] if self.component else [str(self.library)]
+        return ":".join([*own, *map(self.shim, sources)])
 
     def own_library(self):
         """The MPI library of the programs."""
@@ -79,12 +88,13 @@ class Mpi:
     def without(self):
         """The environment of a run without the drop-in."""
         own = self.shim("sends.c") if self.name == "mpich" else ""
-        return {"LD_PRELOAD": own, "TOPOCOLL_TRACE": ""}
+        return {"LD_PRELOAD": own, "TOPOCOLL_TRACE": ""} | ({"OMPI_MCA_coll": "^topocoll"} if self.component else {})
 
     def start(self, ranks, command, variables=None, options=(), timeout=120, within=()):
         ours = {"LD_PRELOAD": self.preloaded(), "TOPOCOLL_TRACE": "1"} | (variables or {})
         if self.name == "openmpi":
             start = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"]
+            start += ["--mca", "mca_base_component_path", self.path] if self.component else []
             sets = [word for name, value in ours.items() for word in ("-x", f"{name}={value}")]
         else:
             start = ["mpirun.mpich"]
@@ -105,7 +115,7 @@ class Mpi:
         return done
 
     def report(self, what, wrong, said=""):
-        print(f"{self.name}: {what}: {'; '.join(wrong) or 'ok'}", flush=True)
+        print(f"{self.name}{' component' * self.component}: {what}: {'; '.join(wrong) or 'ok'}", flush=True)
         if wrong:
             failures.append(what)
             print(said[-2000:])

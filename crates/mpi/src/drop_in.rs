@@ -8,6 +8,8 @@
 //! private communicator, so that no receive of the program can match them; messages inside a node may
 //! pass through a shared window (`window`).
 //!
+//! Open MPI 4.1 loads a component by itself, which calls the same code from inside (`component`).
+//!
 //! # Who decides
 //! The first rank of a communicator decides and tells the others (`deciding`). No decision depends
 //! on values that may differ from rank to rank. Only the first rank reads environment variables and
@@ -20,8 +22,8 @@
 //! forwarded call needs no look-up (`last`).
 //!
 //! # State
-//! Each communicator keeps decisions, plans and some memory (`communicator`) as an attribute
-//! (`attribute`), until it is freed. The next communicator of the same processes takes them over
+//! Each communicator keeps decisions, plans and some memory (`communicator`) as an attribute, or in the
+//! component's module (`attribute`), until it is freed. The next communicator of the same processes takes them over
 //! (`group`), until MPI is finalized.
 //!
 //! # Blocks
@@ -36,6 +38,7 @@ mod attribute;
 mod blocks;
 mod calls;
 mod communicator;
+mod component;
 mod course;
 mod deciding;
 mod decision;

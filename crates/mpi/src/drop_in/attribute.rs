@@ -1,4 +1,4 @@
-//! The state of a communicator, kept as its attribute.
+//! The state of a communicator, kept as its attribute, or by its module of Open MPI.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
@@ -17,7 +17,7 @@ type Kept = Option<Arc<Mutex<Communicator>>>;
 
 static KEY: OnceLock<Result<c_int, Failed>> = OnceLock::new();
 static FINISHED: AtomicBool = AtomicBool::new(false);
-static LIVE: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+static LIVE: Mutex<Vec<On>> = Mutex::new(Vec::new());
 
 /// Counts forgotten communicators; threads forget their last communicator when it changes.
 static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
@@ -36,6 +36,30 @@ struct Handle(mpi::MPI_Comm);
 // SAFETY: a handle that any thread may use.
 unsafe impl Send for Handle {}
 
+/// A communicator of a call, and the place for its state: null for an attribute.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct On {
+    pub(crate) comm: mpi::MPI_Comm,
+    pub(crate) module: *mut Module,
+}
+
+// SAFETY: handles that any thread may use.
+unsafe impl Send for On {}
+
+/// The state that Open MPI's module of a communicator keeps (`component`).
+#[repr(C)]
+pub(crate) struct Module {
+    kept: *const Mutex<Communicator>,
+    is_made: bool,
+}
+
+impl On {
+    /// Whether the library makes the call, and reports its error.
+    pub(crate) fn is_inside(self) -> bool {
+        !self.module.is_null()
+    }
+}
+
 /// The count of forgotten communicators. While it stays, a handle means the same communicator.
 #[inline]
 pub(crate) fn forgotten() -> u64 {
@@ -44,11 +68,13 @@ pub(crate) fn forgotten() -> u64 {
 
 /// The state of a communicator, made by all its ranks in their first call; `None` if the library
 /// performs all its calls.
-pub(crate) fn find(comm: mpi::MPI_Comm) -> Result<Kept, Failed> {
-    let forgotten = forgotten();
-    let kept = match LAST.get() {
-        Some((last, kept, then)) if last == Handle(comm) && then == forgotten => kept,
-        _ => {
+pub(crate) fn find(on: On) -> Result<Kept, Failed> {
+    let (forgotten, comm) = (forgotten(), on.comm);
+    // SAFETY: the module of a communicator in use, on which no other thread calls.
+    let kept = match (unsafe { on.module.as_mut() }, LAST.get()) {
+        (Some(module), _) => module.state(comm)?,
+        (None, Some((last, kept, then))) if last == Handle(comm) && then == forgotten => kept,
+        (None, _) => {
             let Some(kept) = attribute(comm)? else { return Ok(None) };
             LAST.set(Some((Handle(comm), kept, forgotten)));
             kept
@@ -57,7 +83,7 @@ pub(crate) fn find(comm: mpi::MPI_Comm) -> Result<Kept, Failed> {
     if kept.is_null() {
         return Ok(None);
     }
-    // SAFETY: from `into_raw` below, and kept until the communicator, now in use, is freed.
+    // SAFETY: from `new_state`, and kept until the communicator, now in use, is freed.
     unsafe {
         Arc::increment_strong_count(kept);
         Ok(Some(Arc::from_raw(kept)))
@@ -82,12 +108,54 @@ fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, 
     // SAFETY: a handle that the program vouches for, our key, and places for the answers.
     check(unsafe { mpi::PMPI_Comm_get_attr(comm, key, (&raw mut kept).cast(), &raw mut there) })?;
     if there == 0 {
-        kept = Communicator::of(comm)?.map_or(std::ptr::null(), Arc::into_raw);
-        locked(&LIVE).push(Handle(comm));
+        kept = new_state(On { comm, module: std::ptr::null_mut() })?;
         // SAFETY: our key; `forget` takes the pointer back.
         check(unsafe { mpi::PMPI_Comm_set_attr(comm, key, kept.cast_mut().cast()) })?;
     }
     Ok(Some(kept))
+}
+
+/// The state of a communicator that has none.
+fn new_state(on: On) -> Result<*const Mutex<Communicator>, Failed> {
+    let kept = Communicator::of(on.comm)?.map_or(std::ptr::null(), Arc::into_raw);
+    locked(&LIVE).push(on);
+    Ok(kept)
+}
+
+impl Module {
+    /// Whether a state may be kept here: not before MPI is initialized.
+    #[inline]
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_made || is_initialized()
+    }
+
+    fn state(&mut self, comm: mpi::MPI_Comm) -> Result<*const Mutex<Communicator>, Failed> {
+        if !self.is_made && !FINISHED.load(Ordering::Relaxed) {
+            self.kept = new_state(On { comm, module: self })?;
+            self.is_made = true;
+        }
+        Ok(self.kept)
+    }
+
+    /// Forgets the state, when the communicator is freed or MPI ends.
+    pub(crate) fn forget(&mut self) {
+        if std::mem::take(&mut self.is_made) {
+            let module: *mut Self = self;
+            forget_state(
+                |live| live.module == module,
+                std::mem::replace(&mut self.kept, std::ptr::null()),
+            );
+        }
+    }
+}
+
+fn forget_state(is_it: impl Fn(&On) -> bool, kept: *const Mutex<Communicator>) {
+    FORGOTTEN.fetch_add(1, Ordering::AcqRel);
+    locked(&LIVE).retain(|live| !is_it(live));
+    if !kept.is_null() {
+        // SAFETY: from `new_state`, and given back once.
+        group::keep(unsafe { Arc::from_raw(kept) });
+    }
 }
 
 pub(crate) fn is_initialized() -> bool {
@@ -135,12 +203,7 @@ unsafe extern "C" fn forget(
     kept: *mut c_void,
     _extra: *mut c_void,
 ) -> c_int {
-    FORGOTTEN.fetch_add(1, Ordering::AcqRel);
-    locked(&LIVE).retain(|live| *live != Handle(comm));
-    if !kept.is_null() {
-        // SAFETY: the attribute that `find` set, which MPI gives back once.
-        group::keep(unsafe { Arc::from_raw(kept.cast::<Mutex<Communicator>>()) });
-    }
+    forget_state(|live| live.comm == comm, kept.cast());
     mpi::MPI_SUCCESS as c_int
 }
 
@@ -165,15 +228,21 @@ pub(crate) fn finish(end: impl FnOnce() -> c_int) -> c_int {
 
 fn forget_all() {
     FINISHED.store(true, Ordering::Relaxed);
-    let Some(&Ok(mut key)) = KEY.get() else { return };
     process::finish();
     let live = std::mem::take(&mut *locked(&LIVE));
+    let key = KEY.get().and_then(|key| key.ok());
     // SAFETY: communicators that the program has not freed; a freed one is forgotten.
     unsafe {
-        for Handle(comm) in live {
-            mpi::PMPI_Comm_delete_attr(comm, key);
+        for On { comm, module } in live {
+            match (module.as_mut(), key) {
+                (Some(module), _) => module.forget(),
+                (None, Some(key)) => drop(mpi::PMPI_Comm_delete_attr(comm, key)),
+                (None, None) => {}
+            }
         }
-        mpi::PMPI_Comm_free_keyval(&raw mut key);
+        if let Some(mut key) = key {
+            mpi::PMPI_Comm_free_keyval(&raw mut key);
+        }
     }
     group::finish();
     window::finish();

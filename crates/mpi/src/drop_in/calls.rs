@@ -6,9 +6,10 @@ use std::time::Instant;
 use crate::symbols as mpi;
 use topocoll::Collective;
 
-use super::attribute::{find, finish, free};
+use super::attribute::{Module, On, find, finish, free};
 use super::blocks::{Blocks, Use, taken};
 use super::communicator::{Communicator, Done, FORWARDED, Repeat};
+use super::component::{enter, inside, leave};
 use super::last::{Call, Kind};
 use super::vector::Vector;
 use crate::failed::{Failed, locked};
@@ -91,11 +92,11 @@ unsafe fn equal(
     operation: Collective,
     send: Named,
     receive: Named,
-    comm: mpi::MPI_Comm,
+    on: On,
     library: impl FnOnce() -> c_int,
 ) -> c_int {
     let (sent, received) = ((send.count, send.datatype), (receive.count, receive.datatype));
-    let call = Call::equal(comm, send.is_in_place(), sent, received);
+    let call = Call::equal(on.comm, send.is_in_place(), sent, received);
     let kind = match operation {
         Collective::AllToAll => Kind::AllToAll,
         Collective::AllGather => Kind::AllGather,
@@ -104,11 +105,11 @@ unsafe fn equal(
         return library();
     }
     // SAFETY: the caller's promise.
-    let outcome = unsafe { exchanged(operation, send, receive, comm) };
+    let outcome = unsafe { exchanged(operation, send, receive, on) };
     if let Ok(Done::Library(repeat)) = outcome {
         call.remember(kind, repeat);
     }
-    ended(outcome, comm, library)
+    ended(outcome, on, library)
 }
 
 /// Exchanges unless the call is forwarded.
@@ -119,9 +120,9 @@ unsafe fn exchanged(
     operation: Collective,
     send: Named,
     receive: Named,
-    comm: mpi::MPI_Comm,
+    on: On,
 ) -> Result<Done, Failed> {
-    let Some(kept) = find(comm)? else { return Ok(FORWARDED) };
+    let Some(kept) = find(on)? else { return Ok(FORWARDED) };
     let from = if send.is_in_place() { Some(None) } else { send.blocks().map(Some) };
     let to = receive.blocks();
     let taken = |kept: &Communicator| {
@@ -137,25 +138,23 @@ unsafe fn exchanged(
 }
 
 /// Ends a call: makes the library's call, or reports an error to the communicator's handler.
-fn ended(
-    outcome: Result<Done, Failed>,
-    comm: mpi::MPI_Comm,
-    library: impl FnOnce() -> c_int,
-) -> c_int {
+fn ended(outcome: Result<Done, Failed>, on: On, library: impl FnOnce() -> c_int) -> c_int {
     match outcome {
         Ok(Done::Ours) => mpi::MPI_SUCCESS as c_int,
         Ok(Done::Library(Repeat::Timed(timed))) => {
             let begin = Instant::now();
             let code = library();
-            if let Ok(Some(kept)) = find(comm) {
+            if let Ok(Some(kept)) = find(on) {
                 locked(&kept).performed(timed, Some(begin));
             }
             code
         }
         Ok(Done::Library(_)) => library(),
         Err(Failed(code)) => {
-            // SAFETY: a communicator; the library reports calls on anything else.
-            unsafe { mpi::PMPI_Comm_call_errhandler(comm, code) };
+            if !on.is_inside() {
+                // SAFETY: a communicator; the library reports calls on anything else.
+                unsafe { mpi::PMPI_Comm_call_errhandler(on.comm, code) };
+            }
             code
         }
     }
@@ -227,22 +226,22 @@ where
 unsafe fn vector<C: Copy, D: Copy>(
     send: &NamedVector<C, D>,
     receive: &NamedVector<C, D>,
-    comm: mpi::MPI_Comm,
+    on: On,
     library: impl FnOnce() -> c_int,
 ) -> c_int
 where
     i64: From<C> + From<D>,
 {
-    let call = Call::on(comm);
+    let call = Call::on(on.comm);
     if call.is_last(Kind::Vector) {
         return library();
     }
     // SAFETY: the caller's promise.
-    let outcome = unsafe { exchanged_vector(send, receive, comm) };
+    let outcome = unsafe { exchanged_vector(send, receive, on) };
     if let Ok(Done::Library(repeat)) = outcome {
         call.remember(Kind::Vector, repeat);
     }
-    ended(outcome, comm, library)
+    ended(outcome, on, library)
 }
 
 /// As [`exchanged`], for an all-to-all of blocks of several sizes.
@@ -252,12 +251,12 @@ where
 unsafe fn exchanged_vector<C: Copy, D: Copy>(
     send: &NamedVector<C, D>,
     receive: &NamedVector<C, D>,
-    comm: mpi::MPI_Comm,
+    on: On,
 ) -> Result<Done, Failed>
 where
     i64: From<C> + From<D>,
 {
-    let Some(kept) = find(comm)? else { return Ok(FORWARDED) };
+    let Some(kept) = find(on)? else { return Ok(FORWARDED) };
     let mut kept = locked(&kept);
     if let Some(repeat) = kept.forwards_vector() {
         return Ok(Done::Library(repeat));
@@ -284,12 +283,12 @@ where
 unsafe fn gathered_vector<C: Copy, D: Copy>(
     send: Named,
     receive: &NamedVector<C, D>,
-    comm: mpi::MPI_Comm,
+    on: On,
 ) -> Result<Done, Failed>
 where
     i64: From<C> + From<D>,
 {
-    let Some(kept) = find(comm)? else { return Ok(FORWARDED) };
+    let Some(kept) = find(on)? else { return Ok(FORWARDED) };
     let mut kept = locked(&kept);
     let (ranks, rank) = (kept.ranks(), kept.rank() as usize);
     // SAFETY: the caller's promise.
@@ -314,8 +313,15 @@ where
     }
 }
 
-/// Exports a call, which `$library` forwards.
+/// Exports a call, which `$library` forwards; with the name of its communicator also the call from inside Open MPI.
 macro_rules! export {
+    ($call:ident as $own:ident $arguments:tt $(or $inside:ident)?, $comm:ident, $library:ident => $body:expr) => {
+        export!($call as $own $arguments, $library => {
+            let $comm = On { comm: $comm, module: std::ptr::null_mut() };
+            $body
+        });
+        $(inside!($inside $arguments, $comm, $library => $body);)?
+    };
     ($call:ident as $own:ident($($name:ident: $type:ty),*), $library:ident => $call_of_ours:expr) => {
         /// # Safety
         /// As MPI says.
@@ -334,12 +340,12 @@ pub(super) use export;
 
 /// Exports a call of equal blocks, whose counts are of a type.
 macro_rules! exchange {
-    ($call:ident as $own:ident: $operation:ident, $count:ty) => {
+    ($call:ident as $own:ident $(or $inside:ident)?: $operation:ident, $count:ty) => {
         export!($call as $own(
             sendbuf: *const c_void, sendcount: $count, sendtype: mpi::MPI_Datatype,
             recvbuf: *mut c_void, recvcount: $count, recvtype: mpi::MPI_Datatype,
             comm: mpi::MPI_Comm
-        ), library => {
+        ) $(or $inside)?, comm, library => {
             let send = Named::new(sendbuf, sendcount, sendtype);
             let receive = Named::new(recvbuf, recvcount, recvtype);
             equal(Collective::$operation, send, receive, comm, library)
@@ -347,8 +353,8 @@ macro_rules! exchange {
     };
 }
 
-exchange!(MPI_Alltoall as PMPI_Alltoall: AllToAll, c_int);
-exchange!(MPI_Allgather as PMPI_Allgather: AllGather, c_int);
+exchange!(MPI_Alltoall as PMPI_Alltoall or topocoll_alltoall: AllToAll, c_int);
+exchange!(MPI_Allgather as PMPI_Allgather or topocoll_allgather: AllGather, c_int);
 #[cfg(large_counts)]
 exchange!(MPI_Alltoall_c as PMPI_Alltoall_c: AllToAll, mpi::MPI_Count);
 #[cfg(large_counts)]
@@ -356,13 +362,13 @@ exchange!(MPI_Allgather_c as PMPI_Allgather_c: AllGather, mpi::MPI_Count);
 
 /// Exports a call of blocks of several sizes, whose counts and displacements are of these types.
 macro_rules! exchange_vector {
-    ($call:ident as $own:ident: $count:ty, $displacement:ty) => {
+    ($call:ident as $own:ident $(or $inside:ident)?: $count:ty, $displacement:ty) => {
         export!($call as $own(
             sendbuf: *const c_void, sendcounts: *const $count, sdispls: *const $displacement,
             sendtype: mpi::MPI_Datatype,
             recvbuf: *mut c_void, recvcounts: *const $count, rdispls: *const $displacement,
             recvtype: mpi::MPI_Datatype, comm: mpi::MPI_Comm
-        ), library => {
+        ) $(or $inside)?, comm, library => {
             let send = NamedVector::new(sendbuf, sendcounts, sdispls, sendtype);
             let receive = NamedVector::new(recvbuf, recvcounts, rdispls, recvtype);
             vector(&send, &receive, comm, library)
@@ -370,19 +376,19 @@ macro_rules! exchange_vector {
     };
 }
 
-exchange_vector!(MPI_Alltoallv as PMPI_Alltoallv: c_int, c_int);
+exchange_vector!(MPI_Alltoallv as PMPI_Alltoallv or topocoll_alltoallv: c_int, c_int);
 #[cfg(large_counts)]
 exchange_vector!(MPI_Alltoallv_c as PMPI_Alltoallv_c: mpi::MPI_Count, mpi::MPI_Aint);
 
 /// Exports an all-gather of blocks of several sizes, whose counts and displacements are of these
 /// types.
 macro_rules! gather_vector {
-    ($call:ident as $own:ident: $count:ty, $displacement:ty) => {
+    ($call:ident as $own:ident $(or $inside:ident)?: $count:ty, $displacement:ty) => {
         export!($call as $own(
             sendbuf: *const c_void, sendcount: $count, sendtype: mpi::MPI_Datatype,
             recvbuf: *mut c_void, recvcounts: *const $count, displs: *const $displacement,
             recvtype: mpi::MPI_Datatype, comm: mpi::MPI_Comm
-        ), library => {
+        ) $(or $inside)?, comm, library => {
             let send = Named::new(sendbuf, sendcount, sendtype);
             let receive = NamedVector::new(recvbuf, recvcounts, displs, recvtype);
             ended(gathered_vector(send, &receive, comm), comm, library)
@@ -390,7 +396,7 @@ macro_rules! gather_vector {
     };
 }
 
-gather_vector!(MPI_Allgatherv as PMPI_Allgatherv: c_int, c_int);
+gather_vector!(MPI_Allgatherv as PMPI_Allgatherv or topocoll_allgatherv: c_int, c_int);
 #[cfg(large_counts)]
 gather_vector!(MPI_Allgatherv_c as PMPI_Allgatherv_c: mpi::MPI_Count, mpi::MPI_Aint);
 

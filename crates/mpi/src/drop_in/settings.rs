@@ -8,7 +8,8 @@
 //! | `TOPOCOLL_TUNE` | `on` (unless set) decides by measuring, `off` by prediction; the name of a file decides by measuring, reads earlier results from it and writes it when MPI is finalized |
 //! | `TOPOCOLL_TRACE` | `1` prints each choice and its reason, and a table when MPI is finalized |
 //!
-//! An invalid variable produces one warning and is ignored.
+//! Open MPI's component has the same as parameters, such as `coll_topocoll_trace`, which come before variables.
+//! An invalid one produces one warning and is ignored.
 
 use std::collections::BTreeMap;
 
@@ -52,6 +53,7 @@ pub(crate) struct Settings {
 }
 
 const PREFIX: &str = "TOPOCOLL_";
+const PARAMETER: &str = "coll_topocoll_";
 /// After an algorithm's name.
 const WINDOW: &str = "+window";
 const NAMES: [&str; 5] =
@@ -63,18 +65,21 @@ impl Settings {
         variables: impl Iterator<Item = (String, String)>,
         world: u32,
     ) -> (Self, Vec<String>) {
-        let ours: BTreeMap<_, _> = variables.filter(|(name, _)| name.starts_with(PREFIX)).collect();
+        // By name, so parameters follow variables.
+        let ours: BTreeMap<_, _> = variables
+            .filter(|(name, _)| name.starts_with(PREFIX) || name.starts_with(PARAMETER))
+            .collect();
         let (mut settings, mut warnings) = (Self::default(), Vec::new());
         for (name, value) in &ours {
-            let refused = match name.as_str() {
+            let parameter = name.strip_prefix(PARAMETER).map(|own| PREFIX.to_owned() + own);
+            let refused = match &*parameter.map_or_else(|| name.clone(), |own| own.to_uppercase()) {
                 "TOPOCOLL_ALGORITHM" => settings.force(value),
                 "TOPOCOLL_MACHINE" => settings.on(value, world),
                 "TOPOCOLL_SYNC" => settings.keep_in_step(value),
                 "TOPOCOLL_TUNE" => settings.tune(value),
                 "TOPOCOLL_TRACE" => match value.as_str() {
-                    "" | "0" => Ok(()),
-                    "1" => {
-                        settings.trace = true;
+                    "" | "0" | "1" => {
+                        settings.trace = value == "1";
                         Ok(())
                     }
                     _ => Err("must be 0 or 1".to_owned()),
@@ -117,7 +122,7 @@ impl Settings {
     }
 
     fn force(&mut self, value: &str) -> Result<(), String> {
-        let before = self.wishes;
+        let before = std::mem::take(&mut self.wishes);
         let outcome = value.split(',').filter(|item| !item.is_empty()).try_for_each(|item| {
             let (operation, name) = match item.split_once(':') {
                 Some((operation, name)) => {
@@ -196,6 +201,22 @@ mod tests {
         assert_eq!(wishes("ring"), (Wish::Library, forced("ring")));
         assert_eq!(wishes("bruck,ring"), both);
         assert_eq!(wishes(""), (Wish::Fastest, Wish::Fastest));
+    }
+
+    #[test]
+    fn a_parameter_of_open_mpi_comes_before_the_variable() {
+        let given = [
+            ("coll_topocoll_trace", "0"),
+            ("coll_topocoll_algorithm", "ring"),
+            ("TOPOCOLL_ALGORITHM", "bruck"),
+            ("TOPOCOLL_TRACE", "1"),
+            ("coll_topocoll_sync", "yes"),
+        ];
+        let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let (settings, warnings) = Settings::read(given.into_iter(), 8);
+        let ring = Wish::Algorithm { name: "ring", window: false };
+        assert_eq!((settings.wishes, settings.trace), ([Wish::Library, ring], false));
+        assert_eq!(warnings, ["coll_topocoll_sync=yes: must be free or barrier"]);
     }
 
     #[test]

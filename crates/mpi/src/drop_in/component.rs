@@ -1,0 +1,89 @@
+//! Calls from inside Open MPI, by its component `coll_topocoll` (`component/coll_topocoll.c`): the library
+//! has checked their arguments, keeps the state of each communicator in a module, and says when it is
+//! freed and when MPI ends.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char};
+
+use super::attribute::{Module, finish};
+use super::process;
+use crate::symbols as mpi;
+
+thread_local! {
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Begins a call; false if the module below performs it. The library's own calls are such: before MPI is
+/// initialized, and those of which an exchange or the library's collective consists.
+#[inline]
+pub(super) fn enter(module: &Module) -> bool {
+    let enters = !IS_INSIDE.get() && module.is_ready();
+    if enters {
+        IS_INSIDE.set(true);
+    }
+    enters
+}
+
+/// Ends a call that has begun.
+#[inline]
+pub(super) fn leave() {
+    IS_INSIDE.set(false);
+}
+
+/// Exports a call that Open MPI makes in its module, which `$library` forwards to the module below.
+macro_rules! inside {
+    ($call:ident($($name:ident: $type:ty),*), $comm:ident, $library:ident => $body:expr) => {
+        /// # Safety
+        /// As MPI says; the module's state, and a function of the module below.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $call(
+            $($name: $type,)*
+            module: *mut Module,
+            below: unsafe extern "C" fn($($type,)* *mut c_void) -> c_int,
+            of_below: *mut c_void,
+        ) -> c_int {
+            mpi::load();
+            // SAFETY: the component's promise.
+            unsafe {
+                let $library = || below($($name,)* of_below);
+                let $comm = On { comm: $comm, module };
+                if !enter(&*module) {
+                    return $library();
+                }
+                let code = $body;
+                leave();
+                code
+            }
+        }
+    };
+}
+pub(super) use inside;
+
+/// Takes a parameter of the component, as the variable of this name in the environment.
+///
+/// # Safety
+/// Both end with a zero byte.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn topocoll_set(name: *const c_char, value: *const c_char) {
+    // SAFETY: the caller's promise.
+    let [name, value] =
+        [name, value].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
+    process::give(name, value);
+}
+
+/// Forgets the state of a communicator that is freed.
+///
+/// # Safety
+/// The state of a module, which no thread uses.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn topocoll_forget(module: *mut Module) {
+    // SAFETY: the caller's promise.
+    unsafe { (*module).forget() };
+}
+
+/// Ends the work on all communicators, before MPI ends.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn topocoll_finish() {
+    mpi::load();
+    finish(|| 0);
+}
