@@ -70,7 +70,8 @@ class Mpi:
     def shim(self, source):
         out = self.scratch / f"{source}.{self.name}.so"
         if not out.exists():
-            must([f"mpicc.{self.name}", "-O2", "-shared", "-fPIC", "-o", out, HERE / source, "-ldl"])
+            inside = ["-DINSIDE"] if self.component else []
+            must([f"mpicc.{self.name}", "-O2", *inside, "-shared", "-fPIC", "-o", out, HERE / source, "-ldl"])
         return str(out)
 
     def preloaded(self, *sources):

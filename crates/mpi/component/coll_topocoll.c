@@ -12,9 +12,13 @@
 
 #include "mpi.h"
 #include "ompi/communicator/communicator.h"
+#include "ompi/errhandler/errcode-internal.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/hook/base/base.h"
 #include "ompi/mca/hook/hook.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/mpi/c/bindings.h"
+#include "ompi/request/request.h"
 #include "opal/mca/base/mca_base_var.h"
 
 #define TEXT_OF(number) #number
@@ -58,6 +62,8 @@ static struct {
     int (*allgather)(EQUAL, struct state *, mca_coll_base_module_allgather_fn_t, mca_coll_base_module_t *);
     int (*allgatherv)(GATHERED, struct state *, mca_coll_base_module_allgatherv_fn_t, mca_coll_base_module_t *);
     void (*set)(const char *, const char *);
+    void (*replace)(const char *, void *);
+    void (*keep)(void (*)(MPI_Comm));
     void (*forget)(struct state *);
     void (*finish)(void);
 } core;
@@ -71,6 +77,75 @@ DEFINE(alltoall, EQUAL, from, count, of, to, room, as)
 DEFINE(allgather, EQUAL, from, count, of, to, room, as)
 DEFINE(alltoallv, SEVERAL, from, counts, begins, of, to, rooms, places, as)
 DEFINE(allgatherv, GATHERED, from, count, of, to, rooms, places, as)
+
+/* Messages of the core on the program's communicators, with tags that no program has and the library does not use. No
+ * handler hears of an error: the core tells the other ranks first. By names of mpi.h, in place of these. */
+static int inner(int tag) {
+    const int barrier = (1 << 15) - 2; /* words.rs, engine.rs: words are above it, messages of steps below */
+    return tag < barrier ? -4 : barrier - 2 - tag;
+}
+
+static int isend(const void *from, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
+    return ompi_errcode_get_mpi_code(
+        MCA_PML_CALL(isend(from, count, type, to, inner(tag), MCA_PML_BASE_SEND_STANDARD, comm, request)));
+}
+
+static int irecv(void *to, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) {
+    return ompi_errcode_get_mpi_code(MCA_PML_CALL(irecv(to, count, type, from, inner(tag), comm, request)));
+}
+
+static int send_now(const void *from, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+    int code = MPI_SUCCESS;
+    OMPI_CHECK_DATATYPE_FOR_SEND(code, type, count);
+    OMPI_CHECK_USER_BUFFER(code, from, type, count);
+    if (code != MPI_SUCCESS || to == MPI_PROC_NULL) return code;
+    return ompi_errcode_get_mpi_code(
+        MCA_PML_CALL(send(from, count, type, to, inner(tag), MCA_PML_BASE_SEND_STANDARD, comm)));
+}
+
+static int receive_now(void *to, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) {
+    int code = MPI_SUCCESS;
+    OMPI_CHECK_DATATYPE_FOR_RECV(code, type, count);
+    OMPI_CHECK_USER_BUFFER(code, to, type, count);
+    if (code != MPI_SUCCESS || from == MPI_PROC_NULL) return code;
+    return ompi_errcode_get_mpi_code(MCA_PML_CALL(recv(to, count, type, from, inner(tag), comm, status)));
+}
+
+static int iprobe(int from, int tag, MPI_Comm comm, int *there, MPI_Status *status) {
+    return ompi_errcode_get_mpi_code(MCA_PML_CALL(iprobe(from, inner(tag), comm, there, status)));
+}
+
+/* Frees requests that have failed, as the library does before it calls a handler. */
+static int tested(int code, int count, MPI_Request *requests) {
+    for (int i = 0; code != OMPI_SUCCESS && i < count; i++)
+        if (REQUEST_COMPLETE(requests[i]) && requests[i]->req_status.MPI_ERROR != MPI_SUCCESS) ompi_request_free(&requests[i]);
+    return ompi_errcode_get_mpi_code(code);
+}
+
+static int test_all(int count, MPI_Request *requests, int *all, MPI_Status *statuses) {
+    return tested(ompi_request_test_all(count, requests, all, statuses), count, requests);
+}
+
+static int test_some(int count, MPI_Request *requests, int *some, int *ended, MPI_Status *statuses) {
+    return tested(ompi_request_test_some(count, requests, some, ended, statuses), count, requests);
+}
+
+static int cancel(MPI_Request *request) { return ompi_request_cancel(*request); }
+static int free_request(MPI_Request *request) { return ompi_request_free(request); }
+
+/* A communicator with messages under way stays when it is freed: another one may not have its number. */
+static void keep(MPI_Comm comm) { OBJ_RETAIN(comm); }
+
+static const struct {
+    const char *name;
+    void *function;
+} replaced[] = {
+    {"PMPI_Isend", isend},        {"PMPI_Irecv", irecv},
+    {"PMPI_Send", send_now},      {"PMPI_Recv", receive_now},
+    {"PMPI_Testall", test_all},   {"PMPI_Testsome", test_some},
+    {"PMPI_Iprobe", iprobe},      {"PMPI_Cancel", cancel},
+    {"PMPI_Request_free", free_request},
+};
 
 static int enable(mca_coll_base_module_t *super, MPI_Comm comm) {
     module_t *module = (module_t *)super;
@@ -158,11 +233,13 @@ static int opens(void) {
     if (library == NULL) return refuse("", dlerror());
 #define FIND(call) \
     if ((*(void **)&core.call = dlsym(library, "topocoll_" #call)) == NULL) return refuse("", dlerror());
-    CALLS(FIND) FIND(set) FIND(forget) FIND(finish)
+    CALLS(FIND) FIND(set) FIND(replace) FIND(keep) FIND(forget) FIND(finish)
     for (size_t i = 0; i < COUNT; i++) {
         snprintf(path, sizeof path, "coll_topocoll_%s", parameters[i][0]);
         if (values[i] != NULL) core.set(path, values[i]);
     }
+    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++) core.replace(replaced[i].name, replaced[i].function);
+    core.keep(keep);
     return ompi_hook_base_register_callbacks(&hooks);
 }
 

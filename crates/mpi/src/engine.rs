@@ -12,7 +12,7 @@ use topocoll::exec::{Action, Endpoint, RawBuffers, Token};
 use crate::failed::{Failed, check};
 use crate::words::{WORDS, Words};
 
-/// The words and the messages of a private communicator.
+/// The words and the messages of a private communicator, or of the program's.
 pub(crate) struct Channel {
     pub(crate) words: Words,
     requests: Requests,
@@ -50,6 +50,12 @@ impl Channel {
     /// The channel of a communicator's ranks, all of which call this.
     pub(crate) fn new(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Result<Self, Failed> {
         Ok(Self { words: Words::new(comm, rank, ranks)?, requests: Requests::default() })
+    }
+
+    /// The channel on the program's communicator itself.
+    #[cfg(feature = "drop-in")]
+    pub(crate) fn inside(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Self {
+        Self { words: Words::inside(comm, rank, ranks), requests: Requests::default() }
     }
 
     /// Runs the exchange that `endpoint` and the words have begun. `rank_of` maps ranks of the

@@ -9,8 +9,9 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Write;
-use std::sync::{Once, OnceLock};
+use std::sync::{Mutex, Once, OnceLock};
 
+use crate::failed::locked;
 pub(crate) use mpi_sys::{
     MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COUNT,
     MPI_ERR_IN_STATUS, MPI_ERR_INTERN, MPI_ERR_NO_MEM, MPI_ERR_PENDING, MPI_ERR_TRUNCATE,
@@ -215,6 +216,14 @@ constants! {
     RSMPI_PROC_NULL = topocoll_MPI_PROC_NULL: c_int;
 }
 
+/// Functions in place of the library's, by name, at addresses.
+static REPLACED: Mutex<Vec<(CString, usize)>> = Mutex::new(Vec::new());
+
+/// Takes a function in place of the library's of this name, before any is found.
+pub(crate) fn replace(name: &CStr, function: *mut c_void) {
+    locked(&REPLACED).push((name.to_owned(), function as usize));
+}
+
 /// The address of a symbol whose name ends with a zero byte. The program ends if its MPI library has
 /// no such symbol.
 fn found(name: &str) -> *mut c_void {
@@ -226,12 +235,17 @@ fn found(name: &str) -> *mut c_void {
 /// # Safety
 /// A name that ends with a zero byte.
 unsafe extern "C" fn address(name: *const c_char) -> *mut c_void {
+    // SAFETY: the caller's promise.
+    let wanted = unsafe { CStr::from_ptr(name) };
+    if let Some(&(_, own)) = locked(&REPLACED).iter().find(|(name, _)| **name == *wanted) {
+        return own as *mut c_void;
+    }
     static SCOPE: OnceLock<Scope> = OnceLock::new();
     let &Scope(scope) = SCOPE.get_or_init(Scope::of_mpi);
     // SAFETY: a handle that stays open, and the caller's promise.
-    let (found, name) = unsafe { (libc::dlsym(scope, name), CStr::from_ptr(name)) };
+    let found = unsafe { libc::dlsym(scope, name) };
     if found.is_null() {
-        refuse(&format!("has no symbol {}", name.to_string_lossy()));
+        refuse(&format!("has no symbol {}", wanted.to_string_lossy()));
     }
     found
 }

@@ -10,9 +10,10 @@ use crate::protocol::{Ask, Next, Protocol, Word};
 /// Tags of words start here; tags of messages are below.
 pub(crate) const WORDS: u32 = (1 << 15) - 1;
 
-/// A rank's words on a private communicator.
+/// A rank's words on a private communicator, or on the program's.
 pub(crate) struct Words {
     comm: mpi::MPI_Comm,
+    is_private: bool,
     protocol: Protocol,
 }
 
@@ -58,7 +59,21 @@ impl Words {
             let mut private = mpi::RSMPI_COMM_NULL;
             check(mpi::PMPI_Comm_split(comm, 0, rank as c_int, &raw mut private))?;
             check(mpi::PMPI_Comm_set_errhandler(private, mpi::RSMPI_ERRORS_RETURN))?;
-            Ok(Self { comm: private, protocol: Protocol::new(rank, ranks) })
+            Ok(Self { comm: private, is_private: true, protocol: Protocol::new(rank, ranks) })
+        }
+    }
+
+    /// On the program's communicator, on which no message of the program has their tags.
+    #[cfg(feature = "drop-in")]
+    pub(crate) fn inside(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Self {
+        Self { comm, is_private: false, protocol: Protocol::new(rank, ranks) }
+    }
+
+    /// Goes on on the next communicator of the same ranks, unless they have a private one.
+    #[cfg(feature = "drop-in")]
+    pub(crate) fn go_on(&mut self, comm: mpi::MPI_Comm) {
+        if !self.is_private {
+            self.comm = comm;
         }
     }
 
@@ -77,10 +92,12 @@ impl Words {
         self.protocol.is_lost()
     }
 
-    /// Frees the communicator if no message can be under way in it: a later communicator may reuse
+    /// Frees a private communicator if no message can be under way in it: a later communicator may reuse
     /// its number and would receive the message. Otherwise hears the words that have arrived.
     pub(crate) fn free(&mut self) {
-        if self.is_broken() {
+        if !self.is_private {
+            // `keep` has kept its number, if that must be.
+        } else if self.is_broken() {
             // Words that do not arrive are ignored.
             let _ = self.listen();
         } else {

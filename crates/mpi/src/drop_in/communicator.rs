@@ -11,6 +11,7 @@ use crate::symbols as mpi;
 use topocoll::Collective;
 
 use super::blocks::Blocks;
+use super::component::keep;
 use super::course::{Calls, Course, Sample};
 use super::deciding::{Deciding, UNDECIDED, trace};
 use super::group::{Group, Name};
@@ -31,7 +32,7 @@ use crate::words::Agreed;
 
 /// The state of one communicator of the program.
 pub(crate) struct Communicator {
-    /// A communicator of the same ranks, for our messages only.
+    /// Our messages, on a communicator of the same ranks for them only, or on the program's.
     channel: Channel,
     rank: u32,
     ranks: u32,
@@ -109,7 +110,7 @@ impl Communicator {
         self.ranks
     }
 
-    /// The private communicator of our messages.
+    /// The communicator of our messages.
     pub(crate) fn comm(&self) -> mpi::MPI_Comm {
         self.channel.words.comm()
     }
@@ -401,6 +402,7 @@ impl Communicator {
     /// After an error, tells all other ranks, and abandons the messages under way. `None` if the library
     /// performs the call after all.
     fn ended<T>(&mut self, outcome: Result<T, Failed>) -> Result<Option<T>, Failed> {
+        let was_broken = self.channel.words.is_broken();
         let ended = outcome.map(Some).or_else(|failed| {
             if !self.channel.give_up(failed) {
                 std::mem::forget(std::mem::take(&mut self.memory));
@@ -408,6 +410,12 @@ impl Communicator {
             self.channel.words.given_up().map(|()| None).map_err(|_| failed)
         });
         self.memory.trim();
+        if let Some(keep) = keep()
+            && self.channel.words.is_broken() > was_broken
+        {
+            // SAFETY: the communicator of the call.
+            unsafe { keep(self.comm()) };
+        }
         ended
     }
 }

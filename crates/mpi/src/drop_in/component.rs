@@ -1,13 +1,24 @@
 //! Calls from inside Open MPI, by its component `coll_topocoll` (`component/coll_topocoll.c`): the library
 //! has checked their arguments, keeps the state of each communicator in a module, and says when it is
-//! freed and when MPI ends.
+//! freed and when MPI ends. The component sends and receives on the program's communicators.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
 
 use super::attribute::{Module, finish};
 use super::process;
 use crate::symbols as mpi;
+
+/// Keeps the number of a communicator that is freed.
+type Keep = unsafe extern "C" fn(mpi::MPI_Comm);
+
+static KEEP: OnceLock<Keep> = OnceLock::new();
+
+/// If messages are on the program's communicators.
+pub(super) fn keep() -> Option<Keep> {
+    KEEP.get().copied()
+}
 
 thread_local! {
     static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
@@ -69,6 +80,23 @@ pub(crate) unsafe extern "C" fn topocoll_set(name: *const c_char, value: *const 
     let [name, value] =
         [name, value].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
     process::give(name, value);
+}
+
+/// Takes a function in place of the library's of this name.
+///
+/// # Safety
+/// The name ends with a zero byte; the function has its type.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn topocoll_replace(name: *const c_char, function: *mut c_void) {
+    // SAFETY: the caller's promise.
+    mpi::replace(unsafe { CStr::from_ptr(name) }, function);
+}
+
+/// Takes a function that keeps the number of a communicator when it is freed: messages of ours are on the program's
+/// communicators.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn topocoll_keep(keep: Keep) {
+    KEEP.get_or_init(|| keep);
 }
 
 /// Forgets the state of a communicator that is freed.

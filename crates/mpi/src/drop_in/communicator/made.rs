@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use topocoll::Grid;
 
+use super::super::component::keep;
 use super::super::group::{self, Group};
 use super::super::library::answer;
 use super::super::memory::Memory;
@@ -33,13 +34,19 @@ impl Communicator {
         let group = Group::new(comm, ranks, grid.as_ref())?;
         let (name, found) = match group::agree(comm, rank, &group)? {
             group::Agreed::State(state) => {
-                locked(&state).label = label;
+                let mut kept = locked(&state);
+                kept.label = label;
+                kept.channel.words.go_on(comm);
+                drop(kept);
                 return Ok(Some(state));
             }
             group::Agreed::New(name, found) => (name, found),
         };
         let mut made = Self {
-            channel: Channel::new(comm, rank, ranks)?,
+            channel: match keep() {
+                Some(_) => Channel::inside(comm, rank, ranks),
+                None => Channel::new(comm, rank, ranks)?,
+            },
             rank,
             ranks,
             label,
