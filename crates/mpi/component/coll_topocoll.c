@@ -31,16 +31,10 @@
 
 #define CALLS(each) each(alltoall) each(alltoallv) each(allgather) each(allgatherv)
 
-/* The core's state of a communicator. */
-struct state {
-    void *kept;
-    bool is_made;
-};
-
-/* A module: the core's state, and functions of the module below with their modules. */
+/* A module: the core's state of its communicator, and functions of the module below with their modules. */
 typedef struct {
     mca_coll_base_module_t super;
-    struct state state;
+    void *state;
 #define BELOW(call)                          \
     mca_coll_base_module_##call##_fn_t call; \
     mca_coll_base_module_t *call##_module;
@@ -57,14 +51,13 @@ typedef struct {
 
 /* The core's functions. */
 static struct {
-    int (*alltoall)(EQUAL, struct state *, mca_coll_base_module_alltoall_fn_t, mca_coll_base_module_t *);
-    int (*alltoallv)(SEVERAL, struct state *, mca_coll_base_module_alltoallv_fn_t, mca_coll_base_module_t *);
-    int (*allgather)(EQUAL, struct state *, mca_coll_base_module_allgather_fn_t, mca_coll_base_module_t *);
-    int (*allgatherv)(GATHERED, struct state *, mca_coll_base_module_allgatherv_fn_t, mca_coll_base_module_t *);
+    int (*alltoall)(EQUAL, void **, mca_coll_base_module_alltoall_fn_t, mca_coll_base_module_t *);
+    int (*alltoallv)(SEVERAL, void **, mca_coll_base_module_alltoallv_fn_t, mca_coll_base_module_t *);
+    int (*allgather)(EQUAL, void **, mca_coll_base_module_allgather_fn_t, mca_coll_base_module_t *);
+    int (*allgatherv)(GATHERED, void **, mca_coll_base_module_allgatherv_fn_t, mca_coll_base_module_t *);
     void (*set)(const char *, const char *);
     void (*replace)(const char *, void *);
-    void (*keep)(void (*)(MPI_Comm));
-    void (*forget)(struct state *);
+    void (*forget)(void **);
     void (*finish)(void);
 } core;
 
@@ -130,9 +123,6 @@ static int test_some(int count, MPI_Request *requests, int *some, int *ended, MP
     return tested(ompi_request_test_some(count, requests, some, ended, statuses), count, requests);
 }
 
-static int cancel(MPI_Request *request) { return ompi_request_cancel(*request); }
-static int free_request(MPI_Request *request) { return ompi_request_free(request); }
-
 /* A communicator with messages under way stays when it is freed: another one may not have its number. */
 static void keep(MPI_Comm comm) { OBJ_RETAIN(comm); }
 
@@ -143,8 +133,7 @@ static const struct {
     {"PMPI_Isend", isend},        {"PMPI_Irecv", irecv},
     {"PMPI_Send", send_now},      {"PMPI_Recv", receive_now},
     {"PMPI_Testall", test_all},   {"PMPI_Testsome", test_some},
-    {"PMPI_Iprobe", iprobe},      {"PMPI_Cancel", cancel},
-    {"PMPI_Request_free", free_request},
+    {"PMPI_Iprobe", iprobe},      {"topocoll_keep", keep},
 };
 
 static int enable(mca_coll_base_module_t *super, MPI_Comm comm) {
@@ -161,7 +150,7 @@ static int enable(mca_coll_base_module_t *super, MPI_Comm comm) {
 
 static void construct(module_t *module) {
     module->super.coll_module_enable = enable;
-    module->state = (struct state){NULL, false};
+    module->state = NULL;
 #define DEFAULT(call)               \
     module->super.coll_##call = call; \
     module->call##_module = NULL;
@@ -233,13 +222,12 @@ static int opens(void) {
     if (library == NULL) return refuse("", dlerror());
 #define FIND(call) \
     if ((*(void **)&core.call = dlsym(library, "topocoll_" #call)) == NULL) return refuse("", dlerror());
-    CALLS(FIND) FIND(set) FIND(replace) FIND(keep) FIND(forget) FIND(finish)
+    CALLS(FIND) FIND(set) FIND(replace) FIND(forget) FIND(finish)
     for (size_t i = 0; i < COUNT; i++) {
         snprintf(path, sizeof path, "coll_topocoll_%s", parameters[i][0]);
         if (values[i] != NULL) core.set(path, values[i]);
     }
     for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++) core.replace(replaced[i].name, replaced[i].function);
-    core.keep(keep);
     return ompi_hook_base_register_callbacks(&hooks);
 }
 

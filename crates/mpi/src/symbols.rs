@@ -224,6 +224,12 @@ pub(crate) fn replace(name: &CStr, function: *mut c_void) {
     locked(&REPLACED).push((name.to_owned(), function as usize));
 }
 
+/// The function that was given by this name.
+pub(crate) fn replacement(name: &CStr) -> Option<*mut c_void> {
+    let replaced = locked(&REPLACED);
+    replaced.iter().find(|(own, _)| **own == *name).map(|&(_, address)| address as *mut c_void)
+}
+
 /// The address of a symbol whose name ends with a zero byte. The program ends if its MPI library has
 /// no such symbol.
 fn found(name: &str) -> *mut c_void {
@@ -237,8 +243,8 @@ fn found(name: &str) -> *mut c_void {
 unsafe extern "C" fn address(name: *const c_char) -> *mut c_void {
     // SAFETY: the caller's promise.
     let wanted = unsafe { CStr::from_ptr(name) };
-    if let Some(&(_, own)) = locked(&REPLACED).iter().find(|(name, _)| **name == *wanted) {
-        return own as *mut c_void;
+    if let Some(own) = replacement(wanted) {
+        return own;
     }
     static SCOPE: OnceLock<Scope> = OnceLock::new();
     let &Scope(scope) = SCOPE.get_or_init(Scope::of_mpi);

@@ -24,41 +24,24 @@ static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     /// The communicator of the thread's last call, its state, and the count of forgotten ones then.
-    static LAST: Cell<Option<(Handle, *const Mutex<Communicator>, u64)>> = const { Cell::new(None) };
+    static LAST: Cell<Option<(mpi::MPI_Comm, State, u64)>> = const { Cell::new(None) };
     /// The communicators that the thread frees: attributes' callbacks may call on them.
-    static FREED: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+    static FREED: RefCell<Vec<mpi::MPI_Comm>> = const { RefCell::new(Vec::new()) };
 }
+
+/// A state as an attribute or a module has it; null if the library performs all calls, or there is none yet.
+pub(crate) type State = *const Mutex<Communicator>;
 
 /// A communicator of the program, freed at the latest when MPI is finalized.
-#[derive(Clone, Copy, PartialEq)]
-struct Handle(mpi::MPI_Comm);
-
-// SAFETY: a handle that any thread may use.
-unsafe impl Send for Handle {}
-
-/// A communicator of a call, and the place for its state: null for an attribute.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub(crate) struct On {
     pub(crate) comm: mpi::MPI_Comm,
-    pub(crate) module: *mut Module,
+    /// The state in its module of Open MPI, which makes the call and reports its error; null for an attribute.
+    pub(crate) module: *mut State,
 }
 
-// SAFETY: handles that any thread may use.
+// SAFETY: a handle that any thread may use.
 unsafe impl Send for On {}
-
-/// The state that Open MPI's module of a communicator keeps (`component`).
-#[repr(C)]
-pub(crate) struct Module {
-    kept: *const Mutex<Communicator>,
-    is_made: bool,
-}
-
-impl On {
-    /// Whether the library makes the call, and reports its error.
-    pub(crate) fn is_inside(self) -> bool {
-        !self.module.is_null()
-    }
-}
 
 /// The count of forgotten communicators. While it stays, a handle means the same communicator.
 #[inline]
@@ -72,11 +55,16 @@ pub(crate) fn find(on: On) -> Result<Kept, Failed> {
     let (forgotten, comm) = (forgotten(), on.comm);
     // SAFETY: the module of a communicator in use, on which no other thread calls.
     let kept = match (unsafe { on.module.as_mut() }, LAST.get()) {
-        (Some(module), _) => module.state(comm)?,
-        (None, Some((last, kept, then))) if last == Handle(comm) && then == forgotten => kept,
+        (Some(kept), _) => {
+            if kept.is_null() && !FINISHED.load(Ordering::Relaxed) {
+                *kept = new_state(on)?;
+            }
+            *kept
+        }
+        (None, Some((last, kept, then))) if last == comm && then == forgotten => kept,
         (None, _) => {
             let Some(kept) = attribute(comm)? else { return Ok(None) };
-            LAST.set(Some((Handle(comm), kept, forgotten)));
+            LAST.set(Some((comm, kept, forgotten)));
             kept
         }
     };
@@ -92,10 +80,10 @@ pub(crate) fn find(on: On) -> Result<Kept, Failed> {
 
 /// The attribute of a communicator, null if the library performs all its calls; `None` if
 /// attributes are not possible.
-fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, Failed> {
+fn attribute(comm: mpi::MPI_Comm) -> Result<Option<State>, Failed> {
     // SAFETY: a constant.
     let is_null = comm == unsafe { mpi::RSMPI_COMM_NULL };
-    let is_freed = || FREED.with_borrow(|freed| freed.contains(&Handle(comm)));
+    let is_freed = || FREED.with_borrow(|freed| freed.contains(&comm));
     if is_null || FINISHED.load(Ordering::Relaxed) || is_freed() {
         return Ok(None);
     }
@@ -104,7 +92,7 @@ fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, 
         None if !is_initialized() => return Ok(None),
         None => (*KEY.get_or_init(new_key))?,
     };
-    let (mut kept, mut there): (*const Mutex<Communicator>, c_int) = (std::ptr::null(), 0);
+    let (mut kept, mut there): (State, c_int) = (std::ptr::null(), 0);
     // SAFETY: a handle that the program vouches for, our key, and places for the answers.
     check(unsafe { mpi::PMPI_Comm_get_attr(comm, key, (&raw mut kept).cast(), &raw mut there) })?;
     if there == 0 {
@@ -116,40 +104,20 @@ fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, 
 }
 
 /// The state of a communicator that has none.
-fn new_state(on: On) -> Result<*const Mutex<Communicator>, Failed> {
+fn new_state(on: On) -> Result<State, Failed> {
     let kept = Communicator::of(on.comm)?.map_or(std::ptr::null(), Arc::into_raw);
     locked(&LIVE).push(on);
     Ok(kept)
 }
 
-impl Module {
-    /// Whether a state may be kept here: not before MPI is initialized.
-    #[inline]
-    pub(crate) fn is_ready(&self) -> bool {
-        self.is_made || is_initialized()
-    }
-
-    fn state(&mut self, comm: mpi::MPI_Comm) -> Result<*const Mutex<Communicator>, Failed> {
-        if !self.is_made && !FINISHED.load(Ordering::Relaxed) {
-            self.kept = new_state(On { comm, module: self })?;
-            self.is_made = true;
-        }
-        Ok(self.kept)
-    }
-
-    /// Forgets the state, when the communicator is freed or MPI ends.
-    pub(crate) fn forget(&mut self) {
-        if std::mem::take(&mut self.is_made) {
-            let module: *mut Self = self;
-            forget_state(
-                |live| live.module == module,
-                std::mem::replace(&mut self.kept, std::ptr::null()),
-            );
-        }
-    }
+/// Forgets a module's state, when its communicator is freed or MPI ends.
+pub(crate) fn forget_module(module: &mut State) {
+    let kept = std::mem::replace(module, std::ptr::null());
+    let module: *mut State = module;
+    forget_state(|live| live.module == module, kept);
 }
 
-fn forget_state(is_it: impl Fn(&On) -> bool, kept: *const Mutex<Communicator>) {
+fn forget_state(is_it: impl Fn(&On) -> bool, kept: State) {
     FORGOTTEN.fetch_add(1, Ordering::AcqRel);
     locked(&LIVE).retain(|live| !is_it(live));
     if !kept.is_null() {
@@ -212,7 +180,7 @@ unsafe extern "C" fn forget(
 pub(crate) fn free(comm: *mut mpi::MPI_Comm, free: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: the program's communicator, if any.
     let Some(&comm) = (unsafe { comm.as_ref() }) else { return free() };
-    FREED.with_borrow_mut(|freed| freed.push(Handle(comm)));
+    FREED.with_borrow_mut(|freed| freed.push(comm));
     FORGOTTEN.fetch_add(1, Ordering::AcqRel);
     let code = free();
     FREED.with_borrow_mut(Vec::pop);
@@ -235,7 +203,7 @@ fn forget_all() {
     unsafe {
         for On { comm, module } in live {
             match (module.as_mut(), key) {
-                (Some(module), _) => module.forget(),
+                (Some(kept), _) => forget_module(kept),
                 (None, Some(key)) => drop(mpi::PMPI_Comm_delete_attr(comm, key)),
                 (None, None) => {}
             }

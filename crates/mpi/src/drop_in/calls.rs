@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::symbols as mpi;
 use topocoll::Collective;
 
-use super::attribute::{Module, On, find, finish, free};
+use super::attribute::{On, State, find, finish, free};
 use super::blocks::{Blocks, Use, taken};
 use super::communicator::{Communicator, Done, FORWARDED, Repeat};
 use super::component::{enter, inside, leave};
@@ -151,7 +151,7 @@ fn ended(outcome: Result<Done, Failed>, on: On, library: impl FnOnce() -> c_int)
         }
         Ok(Done::Library(_)) => library(),
         Err(Failed(code)) => {
-            if !on.is_inside() {
+            if on.module.is_null() {
                 // SAFETY: a communicator; the library reports calls on anything else.
                 unsafe { mpi::PMPI_Comm_call_errhandler(on.comm, code) };
             }

@@ -410,8 +410,9 @@ impl Communicator {
             self.channel.words.given_up().map(|()| None).map_err(|_| failed)
         });
         self.memory.trim();
-        if let Some(keep) = keep()
-            && self.channel.words.is_broken() > was_broken
+        if !was_broken
+            && self.channel.words.is_broken()
+            && let Some(keep) = keep()
         {
             // SAFETY: the communicator of the call.
             unsafe { keep(self.comm()) };

@@ -4,20 +4,16 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::OnceLock;
 
-use super::attribute::{Module, finish};
+use super::attribute::{State, finish, forget_module, is_initialized};
 use super::process;
 use crate::symbols as mpi;
 
-/// Keeps the number of a communicator that is freed.
-type Keep = unsafe extern "C" fn(mpi::MPI_Comm);
-
-static KEEP: OnceLock<Keep> = OnceLock::new();
-
-/// If messages are on the program's communicators.
-pub(super) fn keep() -> Option<Keep> {
-    KEEP.get().copied()
+/// If messages are on the program's communicators: keeps the number of one that is freed.
+pub(super) fn keep() -> Option<unsafe extern "C" fn(mpi::MPI_Comm)> {
+    let keep = mpi::replacement(c"topocoll_keep")?;
+    // SAFETY: the component's function of this name.
+    Some(unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(mpi::MPI_Comm)>(keep) })
 }
 
 thread_local! {
@@ -27,8 +23,8 @@ thread_local! {
 /// Begins a call; false if the module below performs it. The library's own calls are such: before MPI is
 /// initialized, and those of which an exchange or the library's collective consists.
 #[inline]
-pub(super) fn enter(module: &Module) -> bool {
-    let enters = !IS_INSIDE.get() && module.is_ready();
+pub(super) fn enter(kept: State) -> bool {
+    let enters = !IS_INSIDE.get() && (!kept.is_null() || is_initialized());
     if enters {
         IS_INSIDE.set(true);
     }
@@ -49,7 +45,7 @@ macro_rules! inside {
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $call(
             $($name: $type,)*
-            module: *mut Module,
+            module: *mut State,
             below: unsafe extern "C" fn($($type,)* *mut c_void) -> c_int,
             of_below: *mut c_void,
         ) -> c_int {
@@ -58,7 +54,7 @@ macro_rules! inside {
             unsafe {
                 let $library = || below($($name,)* of_below);
                 let $comm = On { comm: $comm, module };
-                if !enter(&*module) {
+                if !enter(*module) {
                     return $library();
                 }
                 let code = $body;
@@ -92,21 +88,14 @@ pub(crate) unsafe extern "C" fn topocoll_replace(name: *const c_char, function: 
     mpi::replace(unsafe { CStr::from_ptr(name) }, function);
 }
 
-/// Takes a function that keeps the number of a communicator when it is freed: messages of ours are on the program's
-/// communicators.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn topocoll_keep(keep: Keep) {
-    KEEP.get_or_init(|| keep);
-}
-
 /// Forgets the state of a communicator that is freed.
 ///
 /// # Safety
 /// The state of a module, which no thread uses.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn topocoll_forget(module: *mut Module) {
+pub(crate) unsafe extern "C" fn topocoll_forget(module: *mut State) {
     // SAFETY: the caller's promise.
-    unsafe { (*module).forget() };
+    forget_module(unsafe { &mut *module });
 }
 
 /// Ends the work on all communicators, before MPI ends.
