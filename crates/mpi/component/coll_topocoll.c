@@ -61,9 +61,9 @@ static struct {
     void (*finish)(void);
 } core;
 
-#define DEFINE(call, parameters, ...)                                                              \
-    static int call(parameters, mca_coll_base_module_t *super) {                                   \
-        module_t *module = (module_t *)super;                                            \
+#define DEFINE(call, parameters, ...)                                                             \
+    static int call(parameters, mca_coll_base_module_t *super) {                                  \
+        module_t *module = (module_t *)super;                                                     \
         return core.call(__VA_ARGS__, comm, &module->state, module->call, module->call##_module); \
     }
 DEFINE(alltoall, EQUAL, from, count, of, to, room, as)
