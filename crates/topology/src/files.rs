@@ -23,7 +23,7 @@ use crate::error::SpecError;
 use crate::graph_file::{self, Format};
 use crate::machine_file::{self, parse_file_in};
 use crate::reading::Reading;
-use crate::text::printable;
+use crate::text::{self, line_at, printable};
 use crate::{Clusters, ListedGraph, Machine, Shape, Timing, TopologyError, xml};
 
 pub use crate::regular::{create, open, text_of};
@@ -235,11 +235,6 @@ fn cite(machine: &mut Machine, kind: &str, file: &str, text: &str) {
     }
 }
 
-/// The number of the line at an offset.
-fn line_at(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
-}
-
 impl<'a> Beginning<'a> {
     fn of(text: &'a str) -> Self {
         let lines = text.lines().map(str::trim);
@@ -305,14 +300,8 @@ fn without_effect<'a>(
 
 /// The lines that are not empty, without comments, and their offsets.
 fn lines(text: &str) -> impl Iterator<Item = (&str, usize)> {
-    text.split_inclusive('\n')
-        .scan(0, |at, line| {
-            let begins = *at;
-            *at += line.len();
-            let said = line.split('#').next().unwrap_or_default();
-            let blank = said.len() - said.trim_start().len();
-            Some((said.trim(), begins + blank))
-        })
+    text::lines(text)
+        .map(|(line, at)| (line.split('#').next().unwrap_or_default().trim_end(), at))
         .filter(|(line, _)| !line.is_empty())
 }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::error::SpecError;
 use crate::reading::Reading;
 use crate::regular::text_of;
-use crate::text::printable;
+use crate::text::{line_at, printable};
 use crate::{Graph, Machine, Topology};
 
 pub use attributes::Attributes;
@@ -32,17 +32,14 @@ const MOST_BYTES: u64 = 1 << 26;
 pub(crate) const NOT_JSON: &str = "--attributes names the attributes of node-link JSON, GraphML, GML, DOT or a list of edges, and the \
      machine is no such file";
 
-/// The line that is wrong, 0 for none, and what is wrong.
-pub(crate) type Wrong = (usize, String);
-
 /// Reads a path; JSON may have other names of attributes.
 pub(crate) fn graph(
     rest: &str,
     attributes: Option<&Attributes>,
 ) -> Result<Arc<dyn Topology>, String> {
-    let text = text_of(Path::new(rest), MOST_BYTES, "files of links").map_err(|reason| (0, reason));
-    let graph = text.and_then(|text| read(&text, format!("graph:{rest}"), attributes));
-    Ok(Arc::new(graph.map_err(|wrong| placed(rest, wrong))?))
+    let text = text_of(Path::new(rest), MOST_BYTES, "files of links");
+    let text = text.map_err(|reason| placed(rest, 0, &reason))?;
+    named(rest, &text, attributes)
 }
 
 /// Reads a graph from a text of any kind: CSV, node-link JSON, GraphML, GML, DOT or a list of edges.
@@ -51,45 +48,48 @@ pub(crate) fn graph(
 /// # Errors
 /// What is wrong, after the name and the line.
 pub fn parse_graph(name: &str, text: &str) -> Result<Arc<dyn Topology>, SpecError> {
-    let name = printable(name);
-    let graph = read(text, format!("graph:{name}"), None);
-    Ok(Arc::new(graph.map_err(|wrong| placed(&name, wrong))?))
+    Ok(named(&printable(name), text, None)?)
 }
 
-/// The machine of a text of either kind.
+fn named(
+    name: &str,
+    text: &str,
+    attributes: Option<&Attributes>,
+) -> Result<Arc<dyn Topology>, String> {
+    let text = text.trim_start_matches('\u{feff}');
+    let graph = read(text, format!("graph:{name}"), attributes).map_err(|error| {
+        placed(name, error.span.map_or(0, |span| line_at(text, span.start)), &error.message)
+    });
+    Ok(Arc::new(graph?))
+}
+
+/// The machine of a text of any kind.
 pub(crate) fn machine(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
-    let graph = read(text, "network".to_owned(), reading.attributes.as_ref());
-    let graph = graph.map_err(|(line, message)| {
-        let mut lines = text.split_inclusive('\n');
-        let before = lines.by_ref().take(line.saturating_sub(1)).map(str::len).sum();
-        let wrong = lines.next().filter(|_| line > 0).map(str::trim_end);
-        SpecError { message, span: wrong.map(|wrong| before..before + wrong.len()) }
-    })?;
+    let graph = read(text, "network".to_owned(), reading.attributes.as_ref())?;
     Ok(Machine { name: name.to_owned(), ..Machine::of(Arc::new(graph)) })
 }
 
-/// A message after the file and the line that are wrong.
-pub(crate) fn placed(file: &str, (line, message): Wrong) -> String {
+/// A message after the file and the line, 0 for none, that are wrong.
+pub(crate) fn placed(file: &str, line: usize, message: &str) -> String {
     match line {
         0 => format!("{file}: {message}"),
         line => format!("{file}:{line}: {message}"),
     }
 }
 
-/// The graph of a text of either kind.
-fn read(text: &str, form: String, attributes: Option<&Attributes>) -> Result<Graph, Wrong> {
-    let text = text.trim_start_matches('\u{feff}');
+/// The graph of a text of any kind.
+fn read(text: &str, form: String, attributes: Option<&Attributes>) -> Result<Graph, SpecError> {
     let given = attributes.cloned().unwrap_or_default();
-    let listing = match Format::of(text) {
-        Some(Format::Json) => json::read(text, &given)?.listing(&given)?,
-        Some(Format::GraphMl) => graphml::read(text)?.listing(&given)?,
-        Some(Format::Gml) => gml::read(text)?.listing(&given)?,
-        Some(Format::Dot) => dot::read(text)?.listing(&given)?,
-        Some(Format::Edges) => edges::read(text)?.listing(&given)?,
-        None if attributes.is_none() => csv::read(text)?,
-        None => return Err((0, NOT_JSON.to_owned())),
+    let items = match Format::of(text) {
+        Some(Format::Json) => json::read(text, &given),
+        Some(Format::GraphMl) => graphml::read(text),
+        Some(Format::Gml) => gml::read(text),
+        Some(Format::Dot) => dot::read(text),
+        Some(Format::Edges) => edges::read(text),
+        None if attributes.is_none() => return csv::read(text)?.graph(form),
+        None => return Err(NOT_JSON.into()),
     };
-    listing.graph(form)
+    items?.listing(&given)?.graph(form)
 }
 
 /// Formats of graphs whose vertices and links have attributes.
@@ -136,7 +136,7 @@ switch,leaf1
 switch,spine,,
 ";
 
-    fn of(text: &str) -> Result<Graph, Wrong> {
+    fn of(text: &str) -> Result<Graph, SpecError> {
         read(text, "graph:some".to_owned(), None)
     }
 
@@ -261,12 +261,12 @@ switch,spine,,
                 "no node or link has `c`",
             ),
         ] {
-            let (_, message) = with(attributes).map(|graph| graph.short_form()).unwrap_err();
+            let message = with(attributes).map(|graph| graph.short_form()).unwrap_err().message;
             assert!(message.contains(rule), "{attributes}: {message}");
         }
         let csv =
             read("from,to\na,b\nb,a\n", "graph:some".to_owned(), Some(&Attributes::default()));
-        assert_eq!(csv.map(|graph| graph.short_form()), Err((0, NOT_JSON.to_owned())));
+        assert_eq!(csv.map(|graph| graph.short_form()), Err(NOT_JSON.into()));
         for (attributes, rule) in [
             ("", "`` is not one of class, bandwidth, latency, count, switch, kind, ignore"),
             ("bw=capacity", "`bw` is not one of"),
@@ -306,7 +306,7 @@ switch,spine,,
             match used.first() {
                 None => assert!(of(&renamed).is_ok()),
                 Some(&first) => {
-                    let (_, message) = of(&renamed).map(|graph| graph.short_form()).unwrap_err();
+                    let message = of(&renamed).map(|graph| graph.short_form()).unwrap_err().message;
                     assert!(message.contains(&format!("`{}`", names[first])), "{message}");
                     let attributes: Attributes = maps.join(",").parse().unwrap();
                     let graph = read(&renamed, "graph:some".to_owned(), Some(&attributes)).unwrap();
@@ -391,9 +391,9 @@ switch,spine,,
                 "count is `1.5`",
             ),
         ] {
-            let (at, message) = of(text).map(|graph| graph.short_form()).unwrap_err();
+            let SpecError { message, span } = of(text).map(|graph| graph.short_form()).unwrap_err();
             assert!(message.contains(rule), "{text}: {message}");
-            assert_eq!(at, line, "{text}: {message}");
+            assert_eq!(span.map_or(0, |at| line_at(text, at.start)), line, "{text}: {message}");
         }
     }
 

@@ -313,14 +313,16 @@ fn nodes_on(folder: &Path, file: &File, reading: &Reading) -> Result<NodesOn, Sp
 
 /// The graph with the routes of a table: a text of several lines, or a file.
 fn route_table(graph: &Graph, folder: &Path, table: &str) -> Result<Graph, String> {
-    if table.contains('\n') {
-        let routed = graph.with_route_table(&mut table.as_bytes());
-        return routed.map_err(|wrong| placed("routes", wrong));
-    }
     let path = folder.join(table);
-    let file = crate::regular::open(&path).map_err(|e| (0, e.to_string()));
-    let routed = file.and_then(|file| graph.with_route_table(&mut BufReader::new(file)));
-    routed.map_err(|wrong| placed(&path.display().to_string(), wrong))
+    let (file, routed) = match table.contains('\n') {
+        true => ("routes".to_owned(), graph.with_route_table(&mut table.as_bytes())),
+        false => {
+            let opened = crate::regular::open(&path).map_err(|e| (0, e.to_string()));
+            let routed = opened.and_then(|file| graph.with_route_table(&mut BufReader::new(file)));
+            (path.display().to_string(), routed)
+        }
+    };
+    routed.map_err(|(line, message)| placed(&file, line, &message))
 }
 
 /// The bandwidth of a rank, or those of a rank and of a node.

@@ -79,6 +79,21 @@ pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
     near.min_by_key(|&(edits, _)| edits).map(|(_, name)| name)
 }
 
+/// The number of the line at an offset.
+pub(crate) fn line_at(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+/// The lines that are not empty, without the blanks around them, and their offsets.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    let mut ends = 0;
+    let lines = text.split_inclusive('\n').map(move |line| {
+        ends += line.len();
+        (line.trim(), ends - line.trim_start().len())
+    });
+    lines.filter(|(line, _)| !line.is_empty())
+}
+
 /// The values of a line of CSV, without the blanks around them. A value in double quotes may have commas,
 /// and doubled quotes.
 pub(crate) fn fields(line: &str) -> Result<Vec<Cow<'_, str>>, String> {

@@ -1,4 +1,3 @@
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use quick_xml::events::{BytesRef, BytesStart, Event};
@@ -12,12 +11,18 @@ const MAX_DEPTH: usize = 256;
 /// The most attributes of an element. Reading time grows with their square.
 const MAX_ATTRIBUTES: usize = 64;
 
-/// An element's name and attributes.
-#[derive(Clone)]
+/// The most elements of a file.
+const MAX_ELEMENTS: usize = 1 << 22;
+
+/// An element's name, attributes and text.
 pub(crate) struct Element {
     pub(crate) name: String,
     attributes: Vec<(String, String)>,
     pub(crate) span: Range<usize>,
+    /// The place of the element around it; none of the root.
+    pub(crate) around: Option<usize>,
+    /// What stands in it beside other elements.
+    pub(crate) text: String,
 }
 
 impl Element {
@@ -25,11 +30,9 @@ impl Element {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Adds to `ignored` the names of attributes but those that are `known`, each after the element's.
-    pub(crate) fn ignore_but(&self, known: &[&str], ignored: &mut BTreeSet<String>) {
-        let others = self.attributes.iter().map(|(name, _)| &**name);
-        let others = others.filter(|name| !known.contains(name));
-        ignored.extend(others.map(|name| format!("{} {name}", self.name)));
+    /// The value of an attribute that the element needs.
+    pub(crate) fn given(&self, name: &str) -> Result<&str, String> {
+        self.get(name).ok_or_else(|| format!("<{}> has no {name}", self.name))
     }
 
     /// The names of the attributes.
@@ -56,33 +59,12 @@ pub(crate) fn root(text: &str) -> Option<String> {
     }
 }
 
-/// An element, with its depth, or a text between two.
-pub(crate) enum Part<'a> {
-    Element(&'a Element, usize),
-    Text(&'a str),
-}
-
-/// Calls `each` with the elements of a text in order, each with its depth; the root has depth 0.
-pub(crate) fn elements(
-    text: &str,
-    mut each: impl FnMut(&Element, usize) -> Result<(), SpecError>,
-) -> Result<(), SpecError> {
-    parts(text, |part| match part {
-        Part::Element(element, depth) => each(element, depth),
-        Part::Text(_) => Ok(()),
-    })
-}
-
-/// Calls `each` with the elements of a text and what is between them, in order.
+/// The elements of a text in order, each after the one around it.
 ///
-/// Only the names of open elements are kept. Entities are never expanded: a file that declares any
-/// is refused.
-pub(crate) fn parts(
-    text: &str,
-    mut each: impl FnMut(Part<'_>) -> Result<(), SpecError>,
-) -> Result<(), SpecError> {
+/// Entities are never expanded: a file that declares any is refused.
+fn elements(text: &str) -> Result<Vec<Element>, SpecError> {
     let mut reader = Reader::from_str(text);
-    let mut depth = 0;
+    let (mut all, mut open): (Vec<Element>, Vec<usize>) = (Vec::new(), Vec::new());
     loop {
         let begins = reader.buffer_position() as usize;
         let event = reader.read_event();
@@ -92,37 +74,66 @@ pub(crate) fn parts(
             let at = (reader.error_position() as usize).min(text.len());
             SpecError { message: e.to_string(), span: Some(at..at) }
         })?;
+        let mut say = |text: &str| {
+            open.last().into_iter().for_each(|around| all[*around].text.push_str(text));
+        };
         match event {
-            Event::Start(start) => {
-                each(Part::Element(&element(&start, span.clone())?, depth))?;
-                depth += 1;
-                if depth > MAX_DEPTH {
+            Event::Start(ref start) | Event::Empty(ref start) => {
+                if all.len() == MAX_ELEMENTS {
+                    return Err(wrong(format!("more than {MAX_ELEMENTS} elements")));
+                }
+                all.push(element(start, span.clone(), open.last().copied())?);
+                if matches!(event, Event::Start(_)) {
+                    open.push(all.len() - 1);
+                }
+                if open.len() > MAX_DEPTH {
                     return Err(wrong(format!("more than {MAX_DEPTH} nested elements")));
                 }
             }
-            Event::Empty(start) => each(Part::Element(&element(&start, span.clone())?, depth))?,
-            Event::Text(text) => each(Part::Text(&text.xml10_content()))?,
-            Event::CData(text) => each(Part::Text(&text))?,
+            Event::Text(text) => say(&text.xml10_content()),
+            Event::CData(text) => say(&text),
             Event::GeneralRef(name) => match predefined(&name) {
-                Some(text) => each(Part::Text(&text.to_string()))?,
+                Some(letter) => say(letter.encode_utf8(&mut [0; 4])),
                 None => return Err(wrong(format!("`&{};` is not supported", &*name))),
             },
-            Event::End(_) => depth -= 1,
+            Event::End(_) => drop(open.pop()),
             Event::DocType(declared) if declared.contains('[') => {
                 return Err(wrong(
                     "the document declares entities: these are not supported".to_owned(),
                 ));
             }
-            Event::Eof if depth > 0 => {
-                return Err(wrong(format!("the file ends with {depth} open elements")));
+            Event::Eof if open.is_empty() => return Ok(all),
+            Event::Eof => {
+                return Err(wrong(format!("the file ends with {} open elements", open.len())));
             }
-            Event::Eof => return Ok(()),
             _ => {}
         }
     }
 }
 
-fn element(start: &BytesStart<'_>, span: Range<usize>) -> Result<Element, SpecError> {
+/// Calls `each` with all elements of a text and the place of each of them in turn. What it refuses is said at
+/// the element.
+pub(crate) fn each(
+    text: &str,
+    mut each: impl FnMut(&[Element], usize) -> Result<(), String>,
+) -> Result<Vec<Element>, SpecError> {
+    let all = elements(text)?;
+    for (place, element) in all.iter().enumerate() {
+        each(&all, place).map_err(|message| element.wrong(message))?;
+    }
+    Ok(all)
+}
+
+/// The element at a place and those around it, the root last.
+pub(crate) fn around(all: &[Element], place: usize) -> impl Iterator<Item = &Element> {
+    std::iter::successors(Some(&all[place]), |element| element.around.map(|around| &all[around]))
+}
+
+fn element(
+    start: &BytesStart<'_>,
+    span: Range<usize>,
+    around: Option<usize>,
+) -> Result<Element, SpecError> {
     let wrong = |message| SpecError { message, span: Some(span.clone()) };
     let mut attributes = Vec::new();
     for attribute in start.attributes() {
@@ -134,7 +145,8 @@ fn element(start: &BytesStart<'_>, span: Range<usize>) -> Result<Element, SpecEr
         let value = value.map_err(|e| wrong(e.to_string()))?.into_owned();
         attributes.push((attribute.key.as_ref().to_owned(), value));
     }
-    Ok(Element { name: start.name().as_ref().to_owned(), attributes, span })
+    let (name, text) = (start.name().as_ref().to_owned(), String::new());
+    Ok(Element { name, attributes, span, around, text })
 }
 
 /// The character of an entity that every document has, or of a number.

@@ -83,6 +83,13 @@ impl Gpus {
     /// The machine whose ranks are the GPUs.
     pub(super) fn machine(&self, name: &str, reading: &Reading) -> Result<Machine, SpecError> {
         let Direct { name: link, bandwidth: assumed, has_switches } = self.link;
+        let is_other = |from: usize, to: usize| self.paths[from][to] != self.paths[to][from];
+        let mut pairs = (0..self.names.len()).flat_map(|to| (0..to).map(move |from| (from, to)));
+        if let Some((from, to)) = pairs.find(|(from, to)| is_other(*from, *to)) {
+            let [from, to] = [from, to].map(|gpu| &self.names[gpu]);
+            let rule = "paths are the same both ways";
+            return Err(format!("{from} and {to} have another path back: {rule}").into());
+        }
         let bandwidth = reading.nvlink.unwrap_or(assumed);
         if !has_switches && reading.nvlink_switch.is_some() {
             return Err(format!("--nvlink-switch is of NVLinks, and the GPUs have {link}s").into());

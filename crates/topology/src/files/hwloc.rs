@@ -9,68 +9,53 @@ use std::collections::BTreeSet;
 use super::{cluster, without_effect};
 use crate::Machine;
 use crate::error::SpecError;
-use crate::xml::elements;
+use crate::xml::{Element, each};
 
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
-    // Cores, and processing units, outside all packages and in each package.
-    let (mut cores, mut units) = (vec![0u32], vec![0u32]);
+    // Cores and processing units outside all packages, and in each; and by element its package.
+    let (mut counts, mut packages) = (vec![[0u32; 2]], Vec::new());
     let (mut allowed, mut ignored) = (None, BTreeSet::new());
-    // The depth of the open package.
-    let mut package = None;
-    elements(text, |element, depth| {
-        if package.is_some_and(|open| depth <= open) {
-            package = None;
+    each(text, |all, place| {
+        let element = &all[place];
+        let mut package = element.around.map_or(0, |around| packages[around]);
+        let kind = element.get("type").filter(|_| element.name == "object");
+        if allowed.is_none() && kind.is_some() {
+            allowed = mask(element, "allowed_cpuset")?;
         }
-        let last = if package.is_some() { cores.len() - 1 } else { 0 };
-        let mask = |key| {
-            element
-                .get(key)
-                .map(|text| {
-                    cpus(text).ok_or_else(|| {
-                        element.wrong(format!(
-                            "{key} `{}` is not a list of hexadecimal numbers",
-                            super::shown(text)
-                        ))
-                    })
-                })
-                .transpose()
+        let is_allowed = match (&allowed, mask(element, "cpuset")?) {
+            (Some(allowed), Some(own)) => own.iter().zip(allowed).any(|(own, all)| own & all > 0),
+            _ => true,
         };
-        if allowed.is_none() && element.name == "object" {
-            allowed = mask("allowed_cpuset")?;
-        }
-        if let (Some(allowed), Some(own)) = (&allowed, mask("cpuset")?)
-            && own.iter().zip(allowed).all(|(own, allowed)| own & allowed == 0)
-        {
-            return Ok(());
-        }
-        match element.get("type").filter(|_| element.name == "object") {
+        match kind {
+            _ if !is_allowed => {}
             Some("Package" | "Socket") => {
-                package = Some(depth);
-                cores.push(0);
-                units.push(0);
+                package = counts.len();
+                counts.push([0; 2]);
             }
-            Some("Core") => cores[last] += 1,
-            Some("PU") => units[last] += 1,
+            Some("Core") => counts[package][0] += 1,
+            Some("PU") => counts[package][1] += 1,
             Some("Machine") => {}
-            Some(other) => drop(ignored.insert(other.to_owned())),
             None if element.name == "topology" => {}
-            None => drop(ignored.insert(element.name.clone())),
+            other => drop(ignored.insert(other.unwrap_or(&element.name).to_owned())),
         }
+        packages.push(package);
         Ok(())
     })?;
-    let ranks = if cores.iter().all(|&count| count == 0) { units } else { cores };
-    let nodes: Vec<u32> = ranks.into_iter().filter(|&count| count > 0).collect();
+    let of = usize::from(counts.iter().all(|count| count[0] == 0));
+    let nodes: Vec<u32> = counts.iter().map(|count| count[of]).filter(|&count| count > 0).collect();
     let none = "no Core and no PU: write the file with lstopo without filters";
     let machine = cluster(name, &nodes).map_err(|_| none)?;
     Ok(without_effect(machine, ignored.iter().map(|word| &**word), "the file"))
 }
 
-/// The numbers of a set of processing units, 32 units each, the lowest first: `0x1,0x0000000f`.
-fn cpus(text: &str) -> Option<Vec<u32>> {
+/// A set of processing units in numbers of 32 units each, the lowest first: `0x1,0x0000000f`.
+fn mask(element: &Element, key: &str) -> Result<Option<Vec<u32>>, String> {
     // A number that is left out is zero.
     let number = |word: &str| match word.trim_start_matches("0x") {
         "" => Some(0),
         digits => u32::from_str_radix(digits, 16).ok(),
     };
-    text.split(',').rev().map(number).collect()
+    let Some(text) = element.get(key) else { return Ok(None) };
+    let wrong = || format!("{key} `{}` is not a list of hexadecimal numbers", super::shown(text));
+    text.split(',').rev().map(number).collect::<Option<_>>().map(Some).ok_or_else(wrong)
 }

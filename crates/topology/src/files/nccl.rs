@@ -10,7 +10,7 @@ use super::{assuming, shown, without_effect};
 use crate::Machine;
 use crate::error::SpecError;
 use crate::reading::Reading;
-use crate::xml::{Element, elements};
+use crate::xml::{Element, around, each};
 
 /// A GPU, as it is listed.
 struct Gpu {
@@ -23,88 +23,62 @@ struct Gpu {
 }
 
 /// Attributes that are read, or say the version of the file.
-const KNOWN: [&str; 9] = [
-    "version",
-    "numaid",
-    "busid",
-    "link_speed",
-    "link_width",
-    "target",
-    "count",
-    "tclass",
-    "speed",
-];
+const KNOWN: &str = "version numaid busid link_speed link_width target count tclass speed";
 
 /// The class of a switch of NVLinks, as its first digits.
 const NVSWITCH: &str = "0x0680";
 
 pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
-    let (mut above, mut slots): (Vec<String>, Vec<Option<f64>>) = (Vec::new(), Vec::new());
-    let (mut gpus, mut network, mut interfaces): (Vec<Gpu>, f64, u32) = (Vec::new(), 0.0, 0);
+    let (mut gpus, mut network): (Vec<Gpu>, Option<f64>) = (Vec::new(), None);
     let mut ignored = BTreeSet::new();
-    elements(text, |element, depth| {
-        element.ignore_but(&KNOWN, &mut ignored);
-        let given = |key: &str| {
-            element
-                .get(key)
-                .ok_or_else(|| element.wrong(format!("<{}> without {key}", element.name)))
-        };
-        above.truncate(depth);
-        slots.truncate(depth);
-        let slot = slot(element).map_err(|message| element.wrong(message))?;
-        above.push(match &*element.name {
-            "cpu" => format!("cpu {}", given("numaid")?),
-            "pci" => given("busid")?.to_lowercase(),
-            _ => String::new(),
-        });
-        slots.push(slot);
+    each(text, |all, place| {
+        let element = &all[place];
+        let others = element.names().filter(|name| !KNOWN.split(' ').any(|known| known == *name));
+        ignored.extend(others.map(|name| format!("{} {name}", element.name)));
         match &*element.name {
-            "gpu" if gpus.len() == MOST_GPUS => {
-                return Err(element.wrong(format!("more than {MOST_GPUS} GPUs")));
+            "gpu" if gpus.len() == MOST_GPUS => return Err(format!("more than {MOST_GPUS} GPUs")),
+            "gpu" => {
+                let (mut above, mut own) = (Vec::new(), None);
+                for other in around(all, place) {
+                    own = own.or(slot(other)?);
+                    match &*other.name {
+                        "cpu" => above.push(format!("cpu {}", other.given("numaid")?)),
+                        "pci" => above.push(other.given("busid")?.to_lowercase()),
+                        _ => {}
+                    }
+                }
+                above.reverse();
+                gpus.push(Gpu { above, slot: own, nvlinks: Vec::new(), to_switch: 0 });
             }
-            "gpu" => gpus.push(Gpu {
-                above: above.iter().filter(|name| !name.is_empty()).cloned().collect(),
-                slot: slots.iter().rev().find_map(|slot| *slot),
-                nvlinks: Vec::new(),
-                to_switch: 0,
-            }),
             "nvlink" => {
-                let gpu = gpus
-                    .last_mut()
-                    .ok_or_else(|| element.wrong("<nvlink> outside <gpu>".to_owned()))?;
-                let Path::NvLinks(count) = Path::parse(&format!("NV{}", given("count")?))
-                    .map_err(|message| element.wrong(message))?
-                else {
-                    unreachable!("bug: not NVLinks")
-                };
+                let gpu = gpus.last_mut().ok_or("<nvlink> outside <gpu>")?;
+                let path = Path::parse(&format!("NV{}", element.given("count")?))?;
+                let Path::NvLinks(count) = path else { unreachable!("bug: not NVLinks") };
                 match element.get("tclass").is_some_and(|class| class.starts_with(NVSWITCH)) {
                     true => gpu.to_switch += count,
-                    false => gpu.nvlinks.push((given("target")?.to_lowercase(), count)),
+                    false => gpu.nvlinks.push((element.given("target")?.to_lowercase(), count)),
                 }
             }
             "net" => {
-                let speed = given("speed")?.parse().unwrap_or(f64::NAN) * 1e6 / 8.0;
+                let given = element.given("speed")?;
+                let speed = given.parse().unwrap_or(f64::NAN) * 1e6 / 8.0;
                 if !(speed > 0.0 && speed < 1e18) {
-                    let given = shown(given("speed")?);
-                    return Err(
-                        element.wrong(format!("speed is `{given}`, not a number of Mbit/s"))
-                    );
+                    return Err(format!("speed is `{}`, not a number of Mbit/s", shown(given)));
                 }
-                (network, interfaces) = (network + speed, interfaces + 1);
+                *network.get_or_insert(0.0) += speed;
             }
             "system" | "cpu" | "pci" | "nic" => {}
             "c2c" | "pcilink" => drop(ignored.insert(element.name.clone())),
             other => {
                 let known = "system, cpu, pci, gpu, nvlink, nic, net, c2c, pcilink";
-                return Err(element.wrong(format!("<{}> is not one of {known}", shown(other))));
+                return Err(format!("<{}> is not one of {known}", shown(other)));
             }
         }
         Ok(())
     })?;
-    let read = of(&gpus, (interfaces > 0).then_some(network))?;
-    let machine = read.machine(name, reading)?;
+    let machine = of(&gpus, network)?.machine(name, reading)?;
     let machine = without_effect(machine, ignored.iter().map(|word| &**word), "the file");
-    Ok(match machine.timing.injection.node > 0.0 || interfaces == 0 {
+    Ok(match machine.timing.injection.node > 0.0 || network.is_none() {
         true => machine,
         false => assuming(machine, NO_INTERFACES),
     })
@@ -141,12 +115,6 @@ fn of(gpus: &[Gpu], network: Option<f64>) -> Result<Gpus, String> {
                 ));
             };
             paths[from][to] = Path::NvLinks(*count);
-        }
-    }
-    for (from, to) in (0..gpus.len()).flat_map(|from| (0..from).map(move |to| (from, to))) {
-        if paths[from][to] != paths[to][from] {
-            let (from, to) = (own(&gpus[from]), own(&gpus[to]));
-            return Err(format!("{from} and {to} list different NVLinks between them"));
         }
     }
     Ok(Gpus {

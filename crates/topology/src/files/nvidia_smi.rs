@@ -87,14 +87,11 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
         for &other in &gpus {
             let to = columns[other];
             let cell = *cells.get(other).ok_or_else(|| refuse(format!("no path to {to}")))?;
-            let back = row(other).and_then(|(_, cells, ..)| cells.get(gpu));
-            paths.push(match cell {
-                "X" if gpu == other => Path::Over(0),
-                cell if gpu != other && back.is_none_or(|back| *back == cell) => {
-                    Path::parse(cell).map_err(refuse)?
-                }
-                cell => {
-                    let rule = "a GPU has X to itself, and paths are the same both ways";
+            paths.push(match (cell, gpu == other) {
+                ("X", true) => Path::Over(0),
+                (cell, false) => Path::parse(cell).map_err(refuse)?,
+                (cell, true) => {
+                    let rule = "a GPU has X to itself";
                     return Err(refuse(format!("{name} has `{}` to {to}: {rule}", shown(cell))));
                 }
             });

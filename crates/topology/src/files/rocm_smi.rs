@@ -119,10 +119,6 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
             "PCIE" => Path::Over(BETWEEN),
             other => return Err(refuse(format!("`{}` is not XGMI or PCIE", shown(other)))),
         };
-        if to < from && read.paths[from][to] != read.paths[to][from] {
-            let ends = format!("{} and {}", types.gpus[to], types.gpus[from]);
-            return Err(refuse(format!("{ends} have another path back: both ways are the same")));
-        }
     }
     let mut machine = read.machine(name, reading)?;
     if over_others {

@@ -17,14 +17,33 @@ use crate::Machine;
 use crate::error::SpecError;
 use crate::number::number;
 use crate::reading::Reading;
-use crate::xml::{Element, elements};
+use crate::xml::{Element, each};
 use junctions::Carries;
 use platform::{Platform, ROOT, Routing};
 use quantities::{bandwidth, radical, seconds};
 
-/// Elements that say nothing of the network.
-const OTHERS: &str =
-    "config prop model_prop trace trace_connect disk storage storage_type mount actor argument";
+/// Elements that are read, and their attributes that are.
+const KNOWN: [(&str, &str); 11] = [
+    ("platform", "version"),
+    ("zone AS", "id routing"),
+    ("host router", "id"),
+    ("link backbone", "id bandwidth latency sharing_policy"),
+    (
+        "cluster",
+        "id prefix suffix radical bw lat sharing_policy bb_bw bb_lat bb_sharing_policy limiter_link topology \
+         topo_parameters router_id",
+    ),
+    ("cabinet", "id prefix suffix radical bw lat"),
+    ("host_link", "id up down"),
+    ("route", "src dst symmetrical"),
+    ("zoneRoute ASroute", "src dst gw_src gw_dst symmetrical"),
+    ("link_ctn link:ctn", "id direction"),
+    // These say nothing of the network.
+    (
+        "config prop model_prop trace trace_connect disk storage storage_type mount actor argument",
+        "",
+    ),
+];
 
 /// What is read of a platform.
 #[derive(Default)]
@@ -35,10 +54,6 @@ struct Reader<'a> {
     hosts: Vec<Host>,
     /// By zone of a cluster, its backbone.
     backbones: HashMap<usize, usize>,
-    /// Zones around the next element, each with its depth.
-    zones: Vec<(usize, usize)>,
-    /// Routes and links of hosts: they may name what follows.
-    later: Vec<Later>,
     /// The only machine, if a cluster is one by itself.
     whole: Option<Machine>,
     without_effect: BTreeSet<String>,
@@ -50,13 +65,6 @@ struct Reader<'a> {
 
 /// Why hosts around a switch are refused.
 const NOT_STAR: &str = "hosts around a switch are in a zone whose routing is Cluster";
-
-/// An element, the zone that it is in, and the links that it lists, each with its direction.
-struct Later {
-    element: Element,
-    zone: usize,
-    links: Vec<(String, Option<String>)>,
-}
 
 /// A host.
 #[derive(Clone, Copy)]
@@ -72,23 +80,48 @@ struct Host {
 pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
     let mut reader = Reader { name, by_core: reading.cores, ..Reader::default() };
     reader.platform.add("", ROOT, Some(Routing::Full))?;
-    elements(text, |element, depth| {
-        reader.element(element, depth).map_err(|message| element.wrong(message))
+    // By element, the zone around what is in it.
+    let mut zones: Vec<usize> = Vec::new();
+    let all = each(text, |all, place| {
+        let around = all[place].around.map_or(ROOT, |around| zones[around]);
+        zones.push(reader.element(&all[place], around)?);
+        Ok(())
     })?;
-    for later in std::mem::take(&mut reader.later) {
-        reader.late(&later).map_err(|message| later.element.wrong(message))?;
+    // Routes and links of hosts may name what follows them.
+    for (place, element) in all.iter().enumerate() {
+        let later = match element.name.as_str() {
+            "host_link" => reader.host_link(element, zones[place]),
+            name if is_route(name) => {
+                let within = all[place + 1..].iter().take_while(|e| e.around == Some(place));
+                reader.route(element, &within.collect::<Vec<_>>(), zones[place])
+            }
+            "link_ctn" | "link:ctn"
+                if !element.around.is_some_and(|around| is_route(&all[around].name)) =>
+            {
+                Err("a link of no route".to_owned())
+            }
+            _ => Ok(()),
+        };
+        later.map_err(|message| element.wrong(message))?;
     }
     reader.machine()
 }
 
 impl Reader<'_> {
-    fn element(&mut self, element: &Element, depth: usize) -> Result<(), String> {
-        while self.zones.last().is_some_and(|(_, around)| *around >= depth) {
-            self.zones.pop();
+    /// Reads an element, and returns the zone around what is in it.
+    fn element(&mut self, element: &Element, zone: usize) -> Result<usize, String> {
+        let name = element.name.as_str();
+        let known = KNOWN.iter().find(|(names, _)| names.split(' ').any(|known| known == name));
+        let (_, known) = known.ok_or_else(|| format!("<{name}> is not supported"))?;
+        let is_core = |name: &str| name == "core" || name.starts_with("loopback");
+        let others = element.names().filter(|name| !known.split(' ').any(|known| known == *name));
+        let others = others.filter(|name| !self.by_core || !is_core(name)).map(str::to_owned);
+        match known.is_empty() {
+            true => drop(self.without_effect.insert(format!("<{name}>"))),
+            false => self.without_effect.extend(others),
         }
-        let zone = self.zones.last().map_or(ROOT, |(zone, _)| *zone);
-        let id = || element.get("id").ok_or_else(|| "no id".to_owned());
-        let known: &[&str] = match element.name.as_str() {
+        let policy = element.get("sharing_policy").unwrap_or("SHARED");
+        match name {
             "zone" | "AS" => {
                 let routing = match element.get("routing").unwrap_or("Full") {
                     "Full" | "None" => Routing::Full,
@@ -96,75 +129,34 @@ impl Reader<'_> {
                     "Cluster" => Routing::Star,
                     other => return Err(format!("routing {other} is not supported")),
                 };
-                let inner = self.zone(id()?, zone, routing)?;
-                self.zones.push((inner, depth));
-                &["id", "routing"]
+                return self.zone(element.given("id")?, zone, routing);
             }
             "host" => {
-                let place = self.platform.add(id()?, zone, None)?;
+                let place = self.platform.add(element.given("id")?, zone, None)?;
                 self.host(Host { place, cores: cores(element)?, limiter: None, loopback: None })?;
-                &["id"]
             }
             "router" => {
-                let place = self.platform.add(id()?, zone, None)?;
+                let place = self.platform.add(element.given("id")?, zone, None)?;
                 self.gateway(place);
-                &["id"]
             }
-            "link" => {
-                let policy = element.get("sharing_policy").unwrap_or("SHARED");
-                self.link(element, id()?, ["bandwidth", "latency"], policy)?;
-                &["id", "bandwidth", "latency", "sharing_policy"]
+            "link" | "backbone" => {
+                let carries = carries(element, ["bandwidth", "latency"])?;
+                let [link, _] = self.add_link(element.given("id")?, carries, policy)?;
+                if name == "backbone" {
+                    self.backbones.insert(zone, link);
+                }
             }
-            "backbone" => {
-                let policy = element.get("sharing_policy").unwrap_or("SHARED");
-                let [link, _] = self.link(element, id()?, ["bandwidth", "latency"], policy)?;
-                self.backbones.insert(zone, link);
-                &["id", "bandwidth", "latency", "sharing_policy"]
-            }
-            "cluster" => {
-                self.cluster(element, zone)?;
-                &[
-                    "id",
-                    "prefix",
-                    "suffix",
-                    "radical",
-                    "bw",
-                    "lat",
-                    "sharing_policy",
-                    "bb_bw",
-                    "bb_lat",
-                    "bb_sharing_policy",
-                    "limiter_link",
-                    "topology",
-                    "topo_parameters",
-                    "router_id",
-                ]
+            "cluster" => self.cluster(element, zone)?,
+            "cabinet" if self.platform.places[zone].routing != Some(Routing::Star) => {
+                return Err(NOT_STAR.to_owned());
             }
             "cabinet" => {
-                self.cabinet(element, zone)?;
-                &["id", "prefix", "suffix", "radical", "bw", "lat"]
+                let host = Host { place: zone, cores: 1, limiter: None, loopback: None };
+                self.around_switch(element, host, "SPLITDUPLEX", |_, name| format!("link_{name}"))?;
             }
-            "host_link" | "route" | "zoneRoute" | "ASroute" => {
-                self.later.push(Later { element: element.clone(), zone, links: Vec::new() });
-                return Ok(());
-            }
-            "platform" => &["version"],
-            "link_ctn" | "link:ctn" => {
-                let route = self.later.last_mut().ok_or("a link of no route")?;
-                route.links.push((id()?.to_owned(), element.get("direction").map(str::to_owned)));
-                return Ok(());
-            }
-            other if OTHERS.split(' ').any(|known| known == other) => {
-                self.without_effect.insert(format!("<{other}>"));
-                return Ok(());
-            }
-            other => return Err(format!("<{other}> is not supported")),
-        };
-        let others = element.names().filter(|name| !known.contains(name));
-        let others =
-            others.filter(|name| !self.by_core || *name != "core" && !name.starts_with("loopback"));
-        self.without_effect.extend(others.map(str::to_owned));
-        Ok(())
+            _ => {}
+        }
+        Ok(zone)
     }
 
     fn zone(&mut self, name: &str, around: usize, routing: Routing) -> Result<usize, String> {
@@ -196,19 +188,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a link, one in each direction if its policy says so.
-    fn link(
-        &mut self,
-        element: &Element,
-        name: &str,
-        [of, latency]: [&str; 2],
-        policy: &str,
-    ) -> Result<[usize; 2], String> {
-        let of = element.get(of).ok_or_else(|| format!("no {of}"))?;
-        let latency = element.get(latency).map_or(Ok(0.0), seconds)?;
-        self.add_link(name, Carries { bandwidth: bandwidth(of)?, latency, each: false }, policy)
-    }
-
+    /// Adds a link, one in each direction if its policy says so.
     fn add_link(
         &mut self,
         name: &str,
@@ -217,14 +197,12 @@ impl Reader<'_> {
     ) -> Result<[usize; 2], String> {
         let junctions = &mut self.platform.junctions;
         let ends = match policy {
-            "SPLITDUPLEX" | "FULLDUPLEX" => {
-                let ends =
-                    ["UP", "DOWN"].map(|way| junctions.resource(&format!("{name}_{way}"), carries));
-                for (way, end) in ["UP", "DOWN"].into_iter().zip(ends) {
-                    self.links.insert(format!("{name}_{way}"), [end; 2]);
-                }
-                ends
-            }
+            "SPLITDUPLEX" | "FULLDUPLEX" => ["UP", "DOWN"].map(|way| {
+                let name = format!("{name}_{way}");
+                let end = junctions.resource(&name, carries);
+                self.links.insert(name, [end; 2]);
+                end
+            }),
             "SHARED" => [junctions.resource(name, carries); 2],
             "FATPIPE" => [junctions.resource(name, Carries { each: true, ..carries }); 2],
             other => return Err(format!("sharing_policy {other} is not supported")),
@@ -237,66 +215,53 @@ impl Reader<'_> {
 
     /// A flat cluster: hosts around a switch.
     fn cluster(&mut self, element: &Element, around: usize) -> Result<(), String> {
-        let given = |name: &str| element.get(name).ok_or_else(|| format!("no {name}"));
         let loopback = element.get("loopback_bw").map(bandwidth).transpose()?;
         let latency = element.get("loopback_lat").map_or(Ok(0.0), seconds)?;
-        let mut host = Host {
+        let host = Host {
             place: ROOT,
             cores: cores(element)?,
             limiter: element.get("limiter_link").map(bandwidth).transpose()?,
             loopback: loopback.map(|loopback| (loopback, latency)),
         };
-        let numbers = radical(given("radical")?)?;
-        if let Some(machine) = cluster::read(self.name, element, numbers.len())? {
+        if let Some(machine) = cluster::read(self.name, element)? {
+            let hosts = machine.topology.ranks();
             self.whole = Some(machine);
-            return numbers.iter().try_for_each(|_| self.host(host));
+            return (0..hosts).try_for_each(|_| self.host(host));
         }
-        let id = given("id")?;
+        let id = element.given("id")?;
         let zone = self.zone(id, around, Routing::Star)?;
-        let (prefix, suffix) =
-            (element.get("prefix").unwrap_or_default(), element.get("suffix").unwrap_or_default());
+        let [prefix, suffix] = ["prefix", "suffix"].map(|key| element.get(key).unwrap_or_default());
         let router = format!("{prefix}{id}_router{suffix}");
         let router = element.get("router_id").filter(|id| !id.is_empty()).unwrap_or(&router);
         let router = self.platform.add(router, zone, None)?;
         self.gateway(router);
         if element.get("bb_bw").is_some() {
             let policy = element.get("bb_sharing_policy").unwrap_or("SHARED");
-            let [link, _] =
-                self.link(element, &format!("{id}_backbone"), ["bb_bw", "bb_lat"], policy)?;
+            let carries = carries(element, ["bb_bw", "bb_lat"])?;
+            let [link, _] = self.add_link(&format!("{id}_backbone"), carries, policy)?;
             self.backbones.insert(zone, link);
         }
-        let carries = Carries {
-            bandwidth: bandwidth(given("bw")?)?,
-            latency: seconds(given("lat")?)?,
-            each: false,
-        };
         let policy = element.get("sharing_policy").unwrap_or("SPLITDUPLEX");
-        for number in numbers {
-            host.place = self.platform.add(&format!("{prefix}{number}{suffix}"), zone, None)?;
-            self.host(host)?;
-            let links = self.add_link(&format!("{id}_link_{number}"), carries, policy)?;
-            self.attach(host.place, links);
-        }
-        Ok(())
+        let host = Host { place: zone, ..host };
+        self.around_switch(element, host, policy, |number, _| format!("{id}_link_{number}"))
     }
 
-    /// Hosts around the switch of their zone.
-    fn cabinet(&mut self, element: &Element, zone: usize) -> Result<(), String> {
-        let given = |name: &str| element.get(name).ok_or_else(|| format!("no {name}"));
-        if self.platform.places[zone].routing != Some(Routing::Star) {
-            return Err(NOT_STAR.to_owned());
-        }
-        let carries = Carries {
-            bandwidth: bandwidth(given("bw")?)?,
-            latency: seconds(given("lat")?)?,
-            each: false,
-        };
-        let (prefix, suffix) = (given("prefix")?, given("suffix")?);
-        for number in radical(given("radical")?)? {
+    /// Adds the hosts of a cluster or a cabinet around the switch of a zone, the place of `host`.
+    fn around_switch(
+        &mut self,
+        element: &Element,
+        host: Host,
+        policy: &str,
+        link: impl Fn(u32, &str) -> String,
+    ) -> Result<(), String> {
+        element.given("lat")?;
+        let carries = carries(element, ["bw", "lat"])?;
+        let [prefix, suffix] = ["prefix", "suffix"].map(|key| element.get(key).unwrap_or_default());
+        for number in radical(element.given("radical")?)? {
             let name = format!("{prefix}{number}{suffix}");
-            let place = self.platform.add(&name, zone, None)?;
-            self.host(Host { place, cores: 1, limiter: None, loopback: None })?;
-            let links = self.add_link(&format!("link_{name}"), carries, "SPLITDUPLEX")?;
+            let place = self.platform.add(&name, host.place, None)?;
+            self.host(Host { place, ..host })?;
+            let links = self.add_link(&link(number, &name), carries, policy)?;
             self.attach(place, links);
         }
         Ok(())
@@ -313,81 +278,83 @@ impl Reader<'_> {
         stars.insert(place, links);
     }
 
-    /// Reads what may name elements that follow it.
-    fn late(&mut self, later: &Later) -> Result<(), String> {
-        let Later { element, zone, links } = later;
-        let zone = *zone;
-        let given = |name: &str| element.get(name).ok_or_else(|| format!("no {name}"));
-        let link = |name: &str| {
-            self.links.get(name).copied().ok_or_else(|| format!("link `{name}` is not declared"))
+    fn declared(&self, link: &str) -> Result<[usize; 2], String> {
+        self.links.get(link).copied().ok_or_else(|| format!("link `{link}` is not declared"))
+    }
+
+    fn host_link(&mut self, element: &Element, zone: usize) -> Result<(), String> {
+        if self.platform.places[zone].routing != Some(Routing::Star) {
+            return Err(NOT_STAR.to_owned());
+        }
+        let place = self.platform.find(element.given("id")?)?;
+        let [up, _] = self.declared(element.given("up")?)?;
+        let [_, down] = self.declared(element.given("down")?)?;
+        self.attach(place, [up, down]);
+        self.has_host_links = true;
+        Ok(())
+    }
+
+    /// Reads a route between hosts or zones, over links in their directions.
+    fn route(&mut self, element: &Element, links: &[&Element], zone: usize) -> Result<(), String> {
+        let find = |key: &str| self.platform.find(element.given(key)?);
+        let [from, to] = [find("src")?, find("dst")?];
+        if from == to {
+            self.without_effect.insert("routes to oneself".to_owned());
+            return Ok(());
+        }
+        let gateways = match element.name.as_str() {
+            "route" => [from, to],
+            _ => [find("gw_src")?, find("gw_dst")?],
         };
-        match element.name.as_str() {
-            "host_link" if self.platform.places[zone].routing != Some(Routing::Star) => {
-                Err(NOT_STAR.to_owned())
+        for (place, gateway) in [from, to].into_iter().zip(gateways) {
+            let Platform { places, .. } = &self.platform;
+            let (name, gate) = (&places[place].name, &places[gateway].name);
+            if places[place].within != zone || place == ROOT {
+                return Err(format!("`{name}` is not in the zone of the route"));
             }
-            "host_link" => {
-                let place = self.platform.find(given("id")?)?;
-                let [up, down] = [link(given("up")?)?, link(given("down")?)?];
-                self.attach(place, [up[0], down[1]]);
-                self.has_host_links = true;
-                Ok(())
+            if places[gateway].routing.is_some() || !self.platform.is_within(gateway, place) {
+                return Err(format!("`{gate}` is not a host or router of `{name}`"));
             }
-            _ => {
-                let [from, to] =
-                    [self.platform.find(given("src")?)?, self.platform.find(given("dst")?)?];
-                if from == to {
-                    self.without_effect.insert("routes to oneself".to_owned());
-                    return Ok(());
+        }
+        let mut there = Vec::new();
+        for link in links {
+            let name = link.given("id")?;
+            let ends = self.declared(name)?;
+            there.push(match link.get("direction") {
+                Some("UP") => ends,
+                Some("DOWN") => [ends[1], ends[0]],
+                None | Some("NONE") if ends[0] == ends[1] => ends,
+                _ => {
+                    let rule = "its direction is UP or DOWN";
+                    return Err(format!("link `{name}` is SPLITDUPLEX: {rule}"));
                 }
-                let of_zones = element.name != "route";
-                let gateways = if of_zones {
-                    [self.platform.find(given("gw_src")?)?, self.platform.find(given("gw_dst")?)?]
-                } else {
-                    [from, to]
-                };
-                for (place, gateway) in [from, to].into_iter().zip(gateways) {
-                    let Platform { places, .. } = &self.platform;
-                    let (name, gate) = (&places[place].name, &places[gateway].name);
-                    if places[place].within != zone || place == ROOT {
-                        return Err(format!("`{name}` is not in the zone of the route"));
-                    }
-                    if places[gateway].routing.is_some() || !self.platform.is_within(gateway, place)
-                    {
-                        return Err(format!("`{gate}` is not a host or router of `{name}`"));
-                    }
-                }
-                let mut there = Vec::new();
-                for (name, direction) in links {
-                    let ends = link(name)?;
-                    there.push(match direction.as_deref() {
-                        Some("UP") => ends,
-                        Some("DOWN") => [ends[1], ends[0]],
-                        None | Some("NONE") if ends[0] == ends[1] => ends,
-                        _ => {
-                            return Err(format!(
-                                "link `{name}` is SPLITDUPLEX: its direction is UP or DOWN"
-                            ));
-                        }
-                    });
-                }
-                let one_way = |way: usize| there.iter().map(move |ends| ends[way]);
-                let (out, back): (Vec<_>, Vec<_>) =
-                    (one_way(0).collect(), one_way(1).rev().collect());
-                self.platform.add_route([from, to], gateways, &out)?;
-                match element.get("symmetrical").unwrap_or("YES") {
-                    "YES" | "yes" | "1" | "true" => {
-                        self.platform.add_route([to, from], [gateways[1], gateways[0]], &back)
-                    }
-                    "NO" | "no" | "0" | "false" => Ok(()),
-                    other => Err(format!("symmetrical is `{other}`: it is YES or NO")),
-                }
+            });
+        }
+        let out: Vec<_> = there.iter().map(|ends| ends[0]).collect();
+        let back: Vec<_> = there.iter().rev().map(|ends| ends[1]).collect();
+        self.platform.add_route([from, to], gateways, &out)?;
+        match element.get("symmetrical").unwrap_or("YES") {
+            "YES" | "yes" | "1" | "true" => {
+                self.platform.add_route([to, from], [gateways[1], gateways[0]], &back)
             }
+            "NO" | "no" | "0" | "false" => Ok(()),
+            other => Err(format!("symmetrical is `{other}`: it is YES or NO")),
         }
     }
 }
 
+fn is_route(name: &str) -> bool {
+    matches!(name, "route" | "zoneRoute" | "ASroute")
+}
+
 fn cores(element: &Element) -> Result<u32, String> {
     element.get("core").map_or(Ok(1), |cores| number("core", cores))
+}
+
+/// What a link carries, by the names of its attributes.
+fn carries(element: &Element, [of, latency]: [&str; 2]) -> Result<Carries, String> {
+    let latency = element.get(latency).map_or(Ok(0.0), seconds)?;
+    Ok(Carries { bandwidth: bandwidth(element.given(of)?)?, latency, each: false })
 }
 
 #[cfg(test)]

@@ -5,24 +5,24 @@
 
 use std::borrow::Cow;
 
+use super::Listing;
 use super::attributes::OF_LINKS;
-use super::{Listing, Wrong};
-use crate::text::fields;
+use crate::error::SpecError;
+use crate::text::{fields, lines};
 
-pub(super) fn read(text: &str) -> Result<Listing, Wrong> {
-    let text = text.trim_start_matches('\u{feff}');
+pub(super) fn read(text: &str) -> Result<Listing, SpecError> {
     let is_undirected = |line: &str| {
         line.strip_prefix('#').is_some_and(|word| word.trim().eq_ignore_ascii_case("undirected"))
     };
-    let both_ways = text.lines().next().is_some_and(|line| is_undirected(line.trim()));
     let mut rows = Vec::new();
-    let mut listing = Listing::new(both_ways);
-    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
-        let wrong = |message| (number, message);
-        if number > 1 && is_undirected(line) {
+    let mut listing =
+        Listing::new(text.lines().next().is_some_and(|line| is_undirected(line.trim())));
+    for (line, at) in lines(text) {
+        let wrong = |message| SpecError { message, span: Some(at..at + line.len()) };
+        if is_undirected(line) && text[..at].contains('\n') {
             return Err(wrong("`#undirected` must be the first line".to_owned()));
         }
-        if line.is_empty() || line.starts_with('#') {
+        if line.starts_with('#') {
             continue;
         }
         let fields = fields(line).map_err(wrong)?;
@@ -31,18 +31,16 @@ pub(super) fn read(text: &str) -> Result<Listing, Wrong> {
                 if let Some(value) = rest.iter().find(|value| !value.is_empty()) {
                     return Err(wrong(format!("`{value}` after the name of a switch")));
                 }
-                listing.declare(name, name, true, number).map_err(wrong)?;
+                listing.declare(name, name, true, at..at + line.len()).map_err(wrong)?;
             }
-            _ => rows.push((number, fields)),
+            _ => rows.push((at..at + line.len(), fields)),
         }
     }
     let mut rows = rows.into_iter();
-    let Some((line, header)) = rows.next() else {
-        return Err((0, "no header `from,to`".to_owned()));
-    };
-    let columns = columns(&header).map_err(|message| (line, message))?;
-    for (line, fields) in rows {
-        let wrong = |message| (line, message);
+    let (at, header) = rows.next().ok_or("no header `from,to`")?;
+    let columns = columns(&header).map_err(|message| SpecError { message, span: Some(at) })?;
+    for (at, fields) in rows {
+        let wrong = |message| SpecError { message, span: Some(at.clone()) };
         if fields.len() < 2 || fields.len() > header.len() {
             let (values, most) = (fields.len(), header.len());
             return Err(wrong(format!(
@@ -52,9 +50,9 @@ pub(super) fn read(text: &str) -> Result<Listing, Wrong> {
         let value = |place: Option<usize>| {
             fields.get(place?).map(|value| &**value).filter(|value| !value.is_empty())
         };
-        let from = listing.find_or_declare(&fields[0], line).map_err(wrong)?;
-        let to = listing.find_or_declare(&fields[1], line).map_err(wrong)?;
-        listing.link(from, to, columns.map(value)).map_err(wrong)?;
+        let [from, to] =
+            [0, 1].map(|end| listing.find_or_declare(&fields[end], at.clone()).map_err(wrong));
+        listing.link(from?, to?, columns.map(value)).map_err(wrong)?;
     }
     Ok(listing)
 }

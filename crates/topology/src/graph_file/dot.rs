@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use super::Wrong;
 use super::items::{Item, Items, Link, Vertex, value_of};
 use super::words::{Word, Words};
+use crate::error::SpecError;
 
 /// The deepest nesting of subgraphs.
 const MAX_DEPTH: usize = 64;
@@ -24,7 +24,7 @@ const DRAWING: &str = "arrowhead arrowsize arrowtail color colorscheme comment c
 
 /// Whether a text begins as a graph in DOT does.
 pub(super) fn knows(text: &str) -> bool {
-    let mut words = Words::of(text, 1);
+    let mut words = Words::of(text);
     let mut next = || words.next().ok().flatten();
     let mut first = next();
     if matches!(&first, Some(Word::Plain(word)) if word.eq_ignore_ascii_case("strict")) {
@@ -34,9 +34,9 @@ pub(super) fn knows(text: &str) -> bool {
     is_graph && (0..2).any(|_| next() == Some(Word::Mark("{")))
 }
 
-pub(super) fn read(text: &str) -> Result<Items, Wrong> {
+pub(super) fn read(text: &str) -> Result<Items, SpecError> {
     let mut reader =
-        Reader { words: Words::of(text, 1), items: Items::default(), numbers: HashMap::new() };
+        Reader { words: Words::of(text), items: Items::default(), numbers: HashMap::new() };
     while let Some(word) = reader.words.next()? {
         match word {
             Word::Mark("{") => break,
@@ -49,7 +49,7 @@ pub(super) fn read(text: &str) -> Result<Items, Wrong> {
     reader.statements(&Defaults::default(), 0)?;
     match reader.words.next()? {
         None => Ok(reader.items),
-        Some(_) => Err((reader.words.line, "text after the graph: a file has one".to_owned())),
+        Some(_) => Err(reader.words.wrong("text after the graph: a file has one")),
     }
 }
 
@@ -71,14 +71,10 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn wrong<T>(&self, message: impl Into<String>) -> Result<T, Wrong> {
-        Err((self.words.line, message.into()))
-    }
-
     /// Reads up to the closing brace. Returns the vertices that were named.
-    fn statements(&mut self, around: &Defaults, depth: usize) -> Result<Vec<usize>, Wrong> {
+    fn statements(&mut self, around: &Defaults, depth: usize) -> Result<Vec<usize>, SpecError> {
         if depth > MAX_DEPTH {
-            return self.wrong(format!("more than {MAX_DEPTH} nested subgraphs"));
+            return Err(self.words.wrong(format!("more than {MAX_DEPTH} nested subgraphs")));
         }
         let (mut defaults, mut members) = (around.clone(), Vec::new());
         loop {
@@ -88,11 +84,11 @@ impl Reader<'_> {
             if self.words.take(";")? || self.words.take(",")? {
                 continue;
             }
-            let line = self.words.here()?;
+            let begins = self.words.here()?;
             let word = self.words.peek()?;
             let of = |known| matches!(&word, Some(Word::Plain(word)) if keyword(word, known));
             if word.is_none() {
-                return self.wrong("no closing }");
+                return Err(self.words.wrong("no closing }"));
             }
             if of("node") || of("edge") || of("graph") {
                 let (node, edge) = (of("node"), of("edge"));
@@ -112,10 +108,10 @@ impl Reader<'_> {
             let arrow = if self.items.directed { "->" } else { "--" };
             while self.words.take(arrow)? {
                 let Some(to) = self.end(&defaults, depth)? else {
-                    return self.wrong("an attribute of the graph in a link");
+                    return Err(self.words.wrong("an attribute of the graph in a link"));
                 };
                 if links.len() + from.len() * to.len() > MOST_LINKS - self.items.links.len() {
-                    return self.wrong(format!("more than {MOST_LINKS} links"));
+                    return Err(self.words.wrong(format!("more than {MOST_LINKS} links")));
                 }
                 links.extend(from.iter().flat_map(|from| to.iter().map(move |to| [*from, *to])));
                 members.extend(&to);
@@ -126,24 +122,25 @@ impl Reader<'_> {
                 self.items.vertices[from[0]].has.extend(has);
                 continue;
             }
+            let at = begins..self.words.at();
             for ends in links {
                 let mut all = defaults.edge.clone();
                 all.extend(has.clone());
                 let ends = ends.map(|end| self.items.vertices[end].key.clone());
-                self.items.links.push(Link { ends, has: all, line });
+                self.items.links.push(Link { ends, has: all, at: at.clone() });
             }
         }
     }
 
     /// Reads an end of a link, a vertex or a subgraph; `None` for an attribute of the graph.
-    fn end(&mut self, defaults: &Defaults, depth: usize) -> Result<Option<Vec<usize>>, Wrong> {
-        let line = self.words.here()?;
+    fn end(&mut self, defaults: &Defaults, depth: usize) -> Result<Option<Vec<usize>>, SpecError> {
+        let begins = self.words.here()?;
         let word = self.words.next()?;
         if matches!(&word, Some(Word::Plain(word)) if keyword(word, "subgraph")) {
             if !self.words.take("{")? {
                 self.words.next()?;
                 if !self.words.take("{")? {
-                    return self.wrong("a subgraph without {");
+                    return Err(self.words.wrong("a subgraph without {"));
                 }
             }
             return self.statements(defaults, depth + 1).map(Some);
@@ -156,7 +153,7 @@ impl Reader<'_> {
                 Some(Word::Mark(mark)) => mark,
                 _ => "the end",
             };
-            return self.wrong(format!("`{shown}` is not the name of a vertex"));
+            return Err(self.words.wrong(format!("`{shown}` is not the name of a vertex")));
         };
         if self.words.take("=")? {
             self.words.next()?;
@@ -168,27 +165,27 @@ impl Reader<'_> {
         let next = self.items.vertices.len();
         let number = *self.numbers.entry(name.to_owned()).or_insert(next);
         if number == next {
-            let (key, name) = (name.to_owned(), name.to_owned());
-            self.items.vertices.push(Vertex { key, name, has: defaults.node.clone(), line });
+            let at = begins..self.words.at();
+            self.items.vertices.push(Vertex::named(name, defaults.node.clone(), at));
         }
         Ok(Some(vec![number]))
     }
 
     /// Reads lists of attributes, without those of drawing.
-    fn attributes(&mut self) -> Result<Item, Wrong> {
+    fn attributes(&mut self) -> Result<Item, SpecError> {
         let mut has = Item::new();
         while self.words.take("[")? {
             while !self.words.take("]")? {
                 let word = self.words.next()?;
                 let Some(name) = word.as_ref().and_then(Word::text) else {
-                    return self.wrong("a list of attributes is [name=value, ..]");
+                    return Err(self.words.wrong("a list of attributes is [name=value, ..]"));
                 };
                 let value = match self.words.take("=")? {
                     true => self.words.next()?,
                     false => Some(Word::Plain("true")),
                 };
                 let Some(value) = value.as_ref().and_then(Word::text) else {
-                    return self.wrong(format!("no value of `{name}`"));
+                    return Err(self.words.wrong(format!("no value of `{name}`")));
                 };
                 if !DRAWING.split_whitespace().any(|known| known == name) {
                     has.insert(name.to_owned(), value_of(value));

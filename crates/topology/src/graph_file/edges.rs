@@ -4,9 +4,10 @@
 
 use std::collections::HashSet;
 
-use super::Wrong;
 use super::items::{Item, Items, Link, Vertex, value_of};
 use super::words::{Word, Words};
+use crate::error::SpecError;
+use crate::text::lines;
 
 /// Lines that are looked at.
 const LINES: usize = 20;
@@ -40,56 +41,49 @@ fn split(line: &str) -> (&str, &str, &str) {
     (from, to, rest.trim())
 }
 
-pub(super) fn read(text: &str) -> Result<Items, Wrong> {
+pub(super) fn read(text: &str) -> Result<Items, SpecError> {
     let (mut items, mut seen, mut listed) = (Items::default(), HashSet::new(), HashSet::new());
-    for (line, whole) in (1..).zip(text.lines()) {
-        let said = whole.split('#').next().unwrap_or_default().trim();
+    for (line, begins) in lines(text) {
+        let said = line.split('#').next().unwrap_or_default().trim_end();
         if said.is_empty() {
             continue;
         }
+        let at = begins..begins + line.len();
+        let wrong = |message| SpecError { message, span: Some(at.clone()) };
         let (from, to, rest) = split(said);
         if to.is_empty() || !(rest.is_empty() || rest.starts_with('{')) {
-            return Err((line, "a line is `a b` or `a b {'name': value}`".to_owned()));
+            return Err(wrong("a line is `a b` or `a b {'name': value}`".to_owned()));
         }
-        for name in [from, to] {
-            if seen.insert(name) {
-                let (key, name) = (name.to_owned(), name.to_owned());
-                items.vertices.push(Vertex { key, name, has: Item::new(), line });
-            }
-        }
+        let ends = [from, to];
+        let new = ends.into_iter().filter(|name| seen.insert(*name));
+        items.vertices.extend(new.map(|name| Vertex::named(name, Item::new(), at.clone())));
         listed.insert((from, to));
-        let ends = [from.to_owned(), to.to_owned()];
-        items.links.push(Link { ends, has: dictionary(rest, line)?, line });
+        let has = dictionary(rest)
+            .ok_or_else(|| wrong(format!("`{rest}` is not a dictionary such as {{'count': 2}}")))?;
+        items.links.push(Link { ends: ends.map(str::to_owned), has, at });
     }
     let back = listed.iter().filter(|(from, to)| listed.contains(&(*to, *from))).count();
     items.directed = back == listed.len();
     if back > 0 && !items.directed {
-        return Err((0, "some links are listed in both directions, and others in one".to_owned()));
+        return Err("some links are listed in both directions, and others in one".into());
     }
     Ok(items)
 }
 
 /// Python's dictionary of a link, or nothing.
-fn dictionary(text: &str, line: usize) -> Result<Item, Wrong> {
-    let (mut words, mut has) = (Words::of(text, line), Item::new());
-    let wrong = || (line, format!("`{text}` is not a dictionary such as {{'count': 2}}"));
-    if words.take("{")? {
-        while !words.take("}")? {
-            let key = words.next()?.ok_or_else(wrong)?;
-            if !words.take(":")? {
-                return Err(wrong());
-            }
-            let value = words.next()?.ok_or_else(wrong)?;
-            let value = match &value {
-                Word::Quoted(text) => text.clone().into_owned().into(),
-                other => value_of(other.text().ok_or_else(wrong)?),
+fn dictionary(text: &str) -> Option<Item> {
+    let (mut words, mut has) = (Words::of(text), Item::new());
+    if words.take("{").ok()? {
+        while !words.take("}").ok()? {
+            let key = words.next().ok()??;
+            let true = words.take(":").ok()? else { return None };
+            let value = match words.next().ok()?? {
+                Word::Quoted(text) => text.into_owned().into(),
+                other => value_of(other.text()?),
             };
-            has.insert(key.text().ok_or_else(wrong)?.to_owned(), value);
-            words.take(",")?;
+            has.insert(key.text()?.to_owned(), value);
+            words.take(",").ok()?;
         }
     }
-    match words.next()? {
-        None => Ok(has),
-        Some(_) => Err(wrong()),
-    }
+    words.next().ok()?.is_none().then_some(has)
 }

@@ -7,7 +7,7 @@ fn input(name: &str) -> String {
     std::fs::read_to_string(inputs.join(name)).unwrap()
 }
 
-fn given(text: &str, attributes: &str) -> Result<Graph, Wrong> {
+fn given(text: &str, attributes: &str) -> Result<Graph, SpecError> {
     let attributes = (!attributes.is_empty()).then(|| attributes.parse().unwrap());
     read(text, "graph:some".to_owned(), attributes.as_ref())
 }
@@ -50,9 +50,10 @@ fn one_tree_in_every_format() {
     assert_eq!(sizes(&listed), (7, 7, 16));
     assert_eq!(links(&listed), all);
     for name in ["tree.graphml", "tree.gml", "tree.dot", "tree.edges"] {
-        let (line, refused) = given(&input(name), "").map(|graph| graph.short_form()).unwrap_err();
+        let SpecError { message: refused, span } =
+            given(&input(name), "").map(|graph| graph.short_form()).unwrap_err();
         assert!(
-            line > 0 && refused.contains("--attributes bandwidth=capacity"),
+            span.is_some() && refused.contains("--attributes bandwidth=capacity"),
             "{name}: {refused}"
         );
     }
@@ -151,7 +152,10 @@ fn graphs_that_are_wrong_are_refused_with_their_line() {
         ("<graphml><graph edgedefault='undirected'><node id='a'>\n<data key='d'>1</data></node></graph></graphml>".to_owned(), 0, "no <key> of id `d`"),
         (format!("<graphml>{}", deep("<graph edgedefault='directed'>", "</graph>")), 1, "nested elements"),
     ] {
-        match given(&text, "").map(|graph| graph.short_form()) {
+        let read = given(&text, "").map(|graph| graph.short_form()).map_err(|SpecError { message, span }| {
+            (span.map_or(0, |at| line_at(&text, at.start)), message)
+        });
+        match read {
             Err((at, refused)) if refused.contains(rule) && (at == line || line == 0) => {}
             other => wrong.push((text.chars().take(60).collect::<String>(), line, other)),
         }

@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use super::Wrong;
 use super::items::{Item, Items, Link, Vertex, value_of};
 use super::words::{Word, Words};
+use crate::error::SpecError;
 
 /// The deepest nesting of lists.
 const MAX_DEPTH: usize = 16;
 
 /// Whether a text begins as a graph in GML does.
 pub(super) fn knows(text: &str) -> bool {
-    let mut words = Words::of(text, 1);
+    let mut words = Words::of(text);
     let mut next = || words.next().ok().flatten();
     match next() {
         Some(Word::Plain("graph")) => next() == Some(Word::Mark("[")),
@@ -23,15 +23,15 @@ pub(super) fn knows(text: &str) -> bool {
     }
 }
 
-pub(super) fn read(text: &str) -> Result<Items, Wrong> {
-    let mut words = Words::of(text, 1);
+pub(super) fn read(text: &str) -> Result<Items, SpecError> {
+    let mut words = Words::of(text);
     let mut items = Items { of_all: [&["label"], &["source", "target"]], ..Items::default() };
     let mut seen = false;
     while let Some(word) = words.next()? {
         if word != Word::Plain("graph") {
             value(&mut words, 0)?;
         } else if std::mem::replace(&mut seen, true) || !words.take("[")? {
-            return Err((words.line, "a file has one `graph [ .. ]`".to_owned()));
+            return Err(words.wrong("a file has one `graph [ .. ]`"));
         } else {
             graph(&mut words, &mut items)?;
         }
@@ -39,33 +39,32 @@ pub(super) fn read(text: &str) -> Result<Items, Wrong> {
     Ok(items)
 }
 
-fn graph(words: &mut Words<'_>, items: &mut Items) -> Result<(), Wrong> {
+fn graph(words: &mut Words<'_>, items: &mut Items) -> Result<(), SpecError> {
     while !words.take("]")? {
-        let line = words.here()?;
-        let key = words.next()?;
+        let begins = words.here()?;
+        let Some(key) = words.next()? else { return Err(words.wrong("no closing ]")) };
         let value = value(words, 0)?;
+        let at = begins..words.at();
         let own = |has: &Item, key: &str| {
-            let missing = || (line, format!("missing field `{key}`"));
+            let message = format!("missing field `{key}`");
+            let missing = || SpecError { message, span: Some(at.clone()) };
             has.get(key).map(ToString::to_string).ok_or_else(missing)
         };
         match (key, value) {
-            (Some(Word::Plain("directed")), value) => items.directed = value == 1,
-            (Some(Word::Plain("node")), Value::Object(has)) => {
+            (Word::Plain("directed"), value) => items.directed = value == 1,
+            (Word::Plain("node"), Value::Object(has)) => {
                 let key = own(&has, "id")?;
-                let name = has.get("label").map_or_else(
-                    || key.clone(),
-                    |label| match label {
-                        Value::String(label) => label.clone(),
-                        other => other.to_string(),
-                    },
-                );
-                items.vertices.push(Vertex { key, name, has, line });
+                let label = has.get("label").map(|label| match label {
+                    Value::String(label) => label.clone(),
+                    other => other.to_string(),
+                });
+                let name = label.unwrap_or_else(|| key.clone());
+                items.vertices.push(Vertex { key, name, has, at });
             }
-            (Some(Word::Plain("edge")), Value::Object(has)) => {
+            (Word::Plain("edge"), Value::Object(has)) => {
                 let ends = [own(&has, "source")?, own(&has, "target")?];
-                items.links.push(Link { ends, has, line });
+                items.links.push(Link { ends, has, at });
             }
-            (None, _) => return Err((line, "no closing ]".to_owned())),
             _ => {}
         }
     }
@@ -73,29 +72,23 @@ fn graph(words: &mut Words<'_>, items: &mut Items) -> Result<(), Wrong> {
 }
 
 /// Reads the value of a key: a list, a number or a text.
-fn value(words: &mut Words<'_>, depth: usize) -> Result<Value, Wrong> {
+fn value(words: &mut Words<'_>, depth: usize) -> Result<Value, SpecError> {
     if !words.take("[")? {
         return match words.next()? {
             Some(Word::Quoted(text)) => Ok(Value::String(text.into_owned())),
             Some(Word::Plain(text)) => Ok(value_of(text)),
-            _ => Err((words.line, "a key without a value".to_owned())),
+            _ => Err(words.wrong("a key without a value")),
         };
     }
     if depth == MAX_DEPTH {
-        return Err((words.line, format!("more than {MAX_DEPTH} nested lists")));
+        return Err(words.wrong(format!("more than {MAX_DEPTH} nested lists")));
     }
     let mut list = Map::new();
     while !words.take("]")? {
-        let key = match words.next()? {
-            Some(Word::Plain(key)) => key.to_owned(),
-            _ => {
-                return Err((
-                    words.here()?,
-                    "a list has keys and values, and ends with ]".to_owned(),
-                ));
-            }
+        let Some(Word::Plain(key)) = words.next()? else {
+            return Err(words.wrong("a list has keys and values, and ends with ]"));
         };
-        list.insert(key, value(words, depth + 1)?);
+        list.insert(key.to_owned(), value(words, depth + 1)?);
     }
     Ok(Value::Object(list))
 }

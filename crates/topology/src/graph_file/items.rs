@@ -1,9 +1,12 @@
 //! Vertices and links with attributes, as formats of graphs have them.
 
+use std::ops::Range;
+
 use serde_json::{Map, Value};
 
 use super::attributes::OF_LINKS;
-use super::{Attributes, Listing, Wrong};
+use super::{Attributes, Listing};
+use crate::error::SpecError;
 
 /// The attributes of a vertex or a link.
 pub(super) type Item = Map<String, Value>;
@@ -26,32 +29,39 @@ pub(super) struct Vertex {
     pub(super) key: String,
     pub(super) name: String,
     pub(super) has: Item,
-    pub(super) line: usize,
+    pub(super) at: Range<usize>,
+}
+
+impl Vertex {
+    /// A vertex that links call by its name.
+    pub(super) fn named(name: &str, has: Item, at: Range<usize>) -> Self {
+        Self { key: name.to_owned(), name: name.to_owned(), has, at }
+    }
 }
 
 pub(super) struct Link {
     /// Keys of vertices.
     pub(super) ends: [String; 2],
     pub(super) has: Item,
-    pub(super) line: usize,
+    pub(super) at: Range<usize>,
 }
 
 impl Items {
     /// The graph, if all attributes are known.
-    pub(super) fn listing(self, attributes: &Attributes) -> Result<Listing, Wrong> {
+    pub(super) fn listing(self, attributes: &Attributes) -> Result<Listing, SpecError> {
         let mut unused = Unused::of(attributes, &self.of_graph);
         let mut listing = Listing::new(!self.directed);
         let known = [self.of_all[0], &["switch"]].concat();
-        for Vertex { key, name, has, line } in &self.vertices {
-            let wrong = |message| (*line, message);
+        for Vertex { key, name, has, at } in &self.vertices {
+            let wrong = |message| SpecError { message, span: Some(at.clone()) };
             attributes.check(&format!("node `{name}`"), has.keys(), &known).map_err(wrong)?;
             let is_switch = is_switch(has, attributes).map_err(wrong)?;
             unused.see(has, is_switch);
-            listing.declare(key, name, is_switch, *line).map_err(wrong)?;
+            listing.declare(key, name, is_switch, at.clone()).map_err(wrong)?;
         }
         let known = [self.of_all[1], &OF_LINKS[..]].concat();
-        for Link { ends, has, line } in &self.links {
-            let wrong = |message| (*line, message);
+        for Link { ends, has, at } in &self.links {
+            let wrong = |message| SpecError { message, span: Some(at.clone()) };
             let end = |key: &String| {
                 let shown = key.trim_matches('"');
                 listing
@@ -67,7 +77,7 @@ impl Items {
             }
             listing.link(from, to, values.each_ref().map(Option::as_deref)).map_err(wrong)?;
         }
-        unused.check().map_err(|message| (0, message))?;
+        unused.check()?;
         Ok(listing)
     }
 }

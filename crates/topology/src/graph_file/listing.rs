@@ -1,8 +1,10 @@
 //! Links by the names of their ends.
 
+use std::ops::Range;
+
 use hashbrown::HashMap;
 
-use super::Wrong;
+use crate::error::SpecError;
 use crate::number::{fraction, number};
 use crate::topology::graph::MOST_VERTICES;
 use crate::units::{parse_bytes_per_second, parse_seconds};
@@ -25,8 +27,8 @@ struct Vertex {
     name: String,
     is_switch: bool,
     has_links: bool,
-    /// The line that declares it.
-    line: usize,
+    /// What declares it.
+    at: Range<usize>,
 }
 
 /// What is written of a link besides its ends: class, bandwidth, latency and count.
@@ -44,7 +46,7 @@ impl Listing {
         key: &str,
         name: &str,
         is_switch: bool,
-        line: usize,
+        at: Range<usize>,
     ) -> Result<u32, String> {
         let number = self.vertices.len() as u32;
         if name.is_empty() {
@@ -56,7 +58,7 @@ impl Listing {
         if self.numbers.insert(key.to_owned(), number).is_some() {
             return Err(format!("`{name}` is declared twice"));
         }
-        self.vertices.push(Vertex { name: name.to_owned(), is_switch, has_links: false, line });
+        self.vertices.push(Vertex { name: name.to_owned(), is_switch, has_links: false, at });
         Ok(number)
     }
 
@@ -66,10 +68,10 @@ impl Listing {
     }
 
     /// The number of a vertex: a node unless it has been declared as a switch.
-    pub(crate) fn find_or_declare(&mut self, name: &str, line: usize) -> Result<u32, String> {
+    pub(crate) fn find_or_declare(&mut self, name: &str, at: Range<usize>) -> Result<u32, String> {
         match self.find(name) {
             Some(number) => Ok(number),
-            None => self.declare(name, name, false, line),
+            None => self.declare(name, name, false, at),
         }
     }
 
@@ -108,10 +110,11 @@ impl Listing {
 
     /// The graph with shortest routes. Nodes come first, each kind of vertex in order. The order of lines does
     /// not matter to links: those of a vertex are in the order of where they lead.
-    pub(crate) fn graph(self, form: String) -> Result<Graph, Wrong> {
+    pub(crate) fn graph(self, form: String) -> Result<Graph, SpecError> {
         let alone = |vertex: &&Vertex| vertex.is_switch && !vertex.has_links;
-        if let Some(Vertex { name, line, .. }) = self.vertices.iter().find(alone) {
-            return Err((*line, format!("switch `{name}` has no links")));
+        if let Some(Vertex { name, at, .. }) = self.vertices.iter().find(alone) {
+            let message = format!("switch `{name}` has no links");
+            return Err(SpecError { message, span: Some(at.clone()) });
         }
         let nodes = self.vertices.iter().filter(|vertex| !vertex.is_switch).count() as u32;
         let switches = self.vertices.len() as u32 - nodes;
@@ -133,7 +136,7 @@ impl Listing {
         links.sort_by_key(|(from, to, kind)| (*from, *to, kind.key()));
         let classes = if self.classes.is_empty() { vec!["link".to_owned()] } else { self.classes };
         let listed = ListedGraph { form, nodes, switches, names, classes, links };
-        listed.with_shortest_routes().map_err(|error| (0, error.to_string()))
+        Ok(listed.with_shortest_routes()?)
     }
 }
 

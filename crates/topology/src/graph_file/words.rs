@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Wrong;
+use crate::error::SpecError;
 
 /// A word of a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,29 +29,39 @@ impl Word<'_> {
 /// The words of a text, without comments.
 #[derive(Clone)]
 pub(super) struct Words<'a> {
+    text: &'a str,
     rest: &'a str,
-    pub(super) line: usize,
     begins_line: bool,
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn of(text: &'a str, line: usize) -> Self {
-        Self { rest: text, line, begins_line: true }
+    pub(super) fn of(text: &'a str) -> Self {
+        Self { text, rest: text, begins_line: true }
     }
 
-    /// The line of the next word.
-    pub(super) fn here(&mut self) -> Result<usize, Wrong> {
+    /// The bytes read so far.
+    pub(super) fn at(&self) -> usize {
+        self.text.len() - self.rest.len()
+    }
+
+    /// The place of the next word.
+    pub(super) fn here(&mut self) -> Result<usize, SpecError> {
         self.skip()?;
-        Ok(self.line)
+        Ok(self.at())
+    }
+
+    /// An error about the last word.
+    pub(super) fn wrong(&self, message: impl Into<String>) -> SpecError {
+        SpecError { message: message.into(), span: Some(self.at()..self.at()) }
     }
 
     /// The next word, which is not taken.
-    pub(super) fn peek(&self) -> Result<Option<Word<'a>>, Wrong> {
+    pub(super) fn peek(&self) -> Result<Option<Word<'a>>, SpecError> {
         self.clone().next()
     }
 
     /// Takes the next word if it is this mark.
-    pub(super) fn take(&mut self, mark: &str) -> Result<bool, Wrong> {
+    pub(super) fn take(&mut self, mark: &str) -> Result<bool, SpecError> {
         let is_mark = self.peek()? == Some(Word::Mark(mark));
         if is_mark {
             self.next()?;
@@ -59,19 +69,19 @@ impl<'a> Words<'a> {
         Ok(is_mark)
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<Word<'a>>, Wrong> {
+    pub(super) fn next(&mut self) -> Result<Option<Word<'a>>, SpecError> {
         self.skip()?;
         let Some(first) = self.rest.chars().next() else { return Ok(None) };
         let link = ["--", "->"].into_iter().find(|mark| self.rest.starts_with(mark));
         let word = match first {
             '"' | '\'' => {
                 let (text, length) = quoted(self.rest, first)
-                    .ok_or_else(|| (self.line, format!("no closing {first}")))?;
+                    .ok_or_else(|| self.wrong(format!("no closing {first}")))?;
                 self.advance(length);
                 return Ok(Some(Word::Quoted(text)));
             }
             '<' => {
-                let length = bracketed(self.rest).ok_or((self.line, "no closing >".to_owned()))?;
+                let length = bracketed(self.rest).ok_or_else(|| self.wrong("no closing >"))?;
                 let text = &self.rest[..length];
                 self.advance(length);
                 return Ok(Some(Word::Quoted(text.into())));
@@ -95,32 +105,23 @@ impl<'a> Words<'a> {
     }
 
     /// Skips blanks and comments.
-    fn skip(&mut self) -> Result<(), Wrong> {
+    fn skip(&mut self) -> Result<(), SpecError> {
         loop {
-            let blank = self.rest.len() - self.rest.trim_start().len();
-            self.begins_line |= self.rest[..blank].contains('\n');
-            self.advance_over(blank);
-            let length = if self.rest.starts_with("//")
-                || self.begins_line && self.rest.starts_with('#')
-            {
-                self.rest.find('\n').unwrap_or(self.rest.len())
-            } else if self.rest.starts_with("/*") {
-                let end = self.rest.find("*/").ok_or((self.line, "no closing */".to_owned()))?;
-                end + 2
-            } else {
-                return Ok(());
+            let rest = self.rest.trim_start();
+            self.begins_line |= self.rest[..self.rest.len() - rest.len()].contains('\n');
+            self.rest = rest;
+            let is_line = rest.starts_with("//") || self.begins_line && rest.starts_with('#');
+            let length = match is_line {
+                true => rest.find('\n').unwrap_or(rest.len()),
+                false if !rest.starts_with("/*") => return Ok(()),
+                false => 2 + rest.find("*/").ok_or_else(|| self.wrong("no closing */"))?,
             };
-            self.advance_over(length);
+            self.rest = &rest[length..];
         }
     }
 
     fn advance(&mut self, length: usize) {
         self.begins_line = false;
-        self.advance_over(length);
-    }
-
-    fn advance_over(&mut self, length: usize) {
-        self.line += self.rest[..length].matches('\n').count();
         self.rest = &self.rest[length..];
     }
 }

@@ -38,10 +38,9 @@ impl Network {
     pub(super) fn graph(&self) -> Result<Graph, SpecError> {
         let Self { source, directed, nodes, switches, links } = self;
         let mut listing = Listing::new(!directed);
-        let declared = nodes.iter().map(|name| (name, false, 0));
-        let declared = declared.chain((1..).zip(switches).map(|(place, name)| (name, true, place)));
-        for (name, is_switch, place) in declared {
-            let declared = listing.declare(name.get_ref(), name.get_ref(), is_switch, place);
+        let declared = nodes.iter().map(|name| (name, false));
+        for (name, is_switch) in declared.chain(switches.iter().map(|name| (name, true))) {
+            let declared = listing.declare(name.get_ref(), name.get_ref(), is_switch, name.span());
             declared.map_err(|message| at(name, message))?;
         }
         for link in links {
@@ -49,11 +48,13 @@ impl Network {
             let Link { from, to, class, bandwidth, latency, count } = link.get_ref();
             let count = count.map(|count| count.to_string());
             let values = [class, bandwidth, latency, &count].map(Option::as_deref);
-            let [from, to] = [from, to].map(|name| listing.find_or_declare(name, 0).map_err(wrong));
+            let [from, to] =
+                [from, to].map(|name| listing.find_or_declare(name, link.span()).map_err(wrong));
             listing.link(from?, to?, values).map_err(wrong)?;
         }
-        listing.graph("network".to_owned()).map_err(|(place, message)| {
-            at(place.checked_sub(1).map_or(source, |place| &switches[place]), message)
+        listing.graph("network".to_owned()).map_err(|mut error| {
+            error.span.get_or_insert(source.span());
+            error
         })
     }
 }

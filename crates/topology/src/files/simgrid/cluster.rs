@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::super::shown;
-use super::quantities::{bandwidth, seconds};
+use super::quantities::{bandwidth, radical, seconds};
 use crate::number::number;
 use crate::topology::dragonfly::Dragonfly;
 use crate::topology::fat_tree::FatTree;
@@ -16,10 +16,11 @@ use crate::{
     Topology,
 };
 
-/// The machine of a `<cluster>` of some hosts, or `None` if it is a flat one.
-pub(super) fn read(name: &str, cluster: &Element, hosts: usize) -> Result<Option<Machine>, String> {
-    let given = |name: &str| cluster.get(name).ok_or_else(|| format!("no {name}"));
+/// The machine of a `<cluster>`, or `None` if it is a flat one.
+pub(super) fn read(name: &str, cluster: &Element) -> Result<Option<Machine>, String> {
+    let given = |name: &str| cluster.given(name);
     let parameters = || given("topo_parameters");
+    let hosts = radical(given("radical")?)?.len();
     let network: Arc<dyn Topology> = match cluster.get("topology").unwrap_or("FLAT") {
         "FLAT" => return Ok(None),
         "TORUS" => Arc::new(torus(parameters()?)?),

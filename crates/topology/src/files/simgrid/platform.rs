@@ -13,7 +13,7 @@ use super::junctions::Junctions;
 /// The zone of a platform that is in no other.
 pub(super) const ROOT: usize = 0;
 
-/// The most elements of a zone whose routes are composed.
+/// The most places whose routes are composed.
 const MOST_COMPOSED: usize = 1 << 11;
 
 /// How a zone gives routes.
@@ -106,34 +106,30 @@ impl Platform {
 
     /// Composes the routes of zones that give those of neighbours.
     pub(super) fn compose(&mut self) -> Result<(), String> {
-        let mut zones: BTreeMap<usize, BTreeMap<usize, Vec<(usize, usize)>>> = BTreeMap::new();
+        let mut leaving: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
         for (&(from, to), route) in &self.routes {
-            let zone = self.places[from].within;
-            if self.places[zone].routing == Some(Routing::Composed) {
-                let leaving = zones.entry(zone).or_default();
-                leaving.entry(from).or_default().push((to, route.links.len()));
+            if self.places[self.places[from].within].routing == Some(Routing::Composed) {
+                leaving.entry(from).or_default().push((to, route.links.len().max(1)));
             }
         }
-        for (zone, mut leaving) in zones {
-            if leaving.len() > MOST_COMPOSED {
-                let (name, count) = (&self.places[zone].name, leaving.len());
-                return Err(format!(
-                    "{count} places of zone `{name}` whose routes are composed: the most are {MOST_COMPOSED}"
-                ));
-            }
-            leaving.values_mut().for_each(|to| to.sort_unstable());
-            for &source in leaving.keys() {
-                let mut open = BinaryHeap::from([Reverse((0, source, source))]);
-                while let Some(Reverse((far, at, before))) = open.pop() {
-                    if at == source && far > 0 || self.before.contains_key(&(source, at)) {
-                        continue;
-                    }
-                    if at != source {
-                        self.before.insert((source, at), before);
-                    }
-                    let next = leaving.get(&at).into_iter().flatten();
-                    open.extend(next.map(|&(to, links)| Reverse((far + links.max(1), to, at))));
+        if leaving.len() > MOST_COMPOSED {
+            let count = leaving.len();
+            return Err(format!(
+                "{count} places whose routes are composed: the most are {MOST_COMPOSED}"
+            ));
+        }
+        leaving.values_mut().for_each(|to| to.sort_unstable());
+        for &source in leaving.keys() {
+            let mut open = BinaryHeap::from([Reverse((0, source, source))]);
+            while let Some(Reverse((far, at, before))) = open.pop() {
+                if at == source && far > 0 || self.before.contains_key(&(source, at)) {
+                    continue;
                 }
+                if at != source {
+                    self.before.insert((source, at), before);
+                }
+                let next = leaving.get(&at).into_iter().flatten();
+                open.extend(next.map(|&(to, links)| Reverse((far + links, to, at))));
             }
         }
         Ok(())
@@ -160,39 +156,27 @@ impl Platform {
         // The zone around both is the last; before it are its places with the two.
         let (zone, from_zone, to_zone) =
             (one[one.len() - 1], one[one.len() - 2], other[other.len() - 2]);
-        match self.places[zone].routing {
-            Some(Routing::Star) => {
-                out.extend(&self.stars.get(&from).ok_or_else(|| self.missing(from, to))?[0]);
-                out.extend(&self.stars.get(&zone).ok_or_else(|| self.missing(from, to))?[0]);
-                out.extend(&self.stars.get(&to).ok_or_else(|| self.missing(from, to))?[1]);
-                Ok(())
+        let missing = || self.missing(from, to);
+        if self.places[zone].routing == Some(Routing::Star) {
+            for (place, end) in [(from, 0), (zone, 0), (to, 1)] {
+                out.extend(&self.stars.get(&place).ok_or_else(missing)?[end]);
             }
-            Some(Routing::Composed) => {
-                let mut places = vec![to_zone];
-                let mut at = to_zone;
-                while at != from_zone {
-                    at =
-                        *self.before.get(&(from_zone, at)).ok_or_else(|| self.missing(from, to))?;
-                    places.push(at);
-                }
-                places.reverse();
-                let mut at = from;
-                for ends in places.windows(2) {
-                    let route = &self.routes[&(ends[0], ends[1])];
-                    self.route(at, route.gateways[0], out)?;
-                    out.extend(&route.links);
-                    at = route.gateways[1];
-                }
-                self.route(at, to, out)
-            }
-            _ => {
-                let route = self.routes.get(&(from_zone, to_zone));
-                let route = route.ok_or_else(|| self.missing(from, to))?;
-                self.route(from, route.gateways[0], out)?;
-                out.extend(&route.links);
-                self.route(route.gateways[1], to, out)
-            }
+            return Ok(());
         }
+        let mut places = vec![to_zone];
+        while places.last() != Some(&from_zone) {
+            let at = places[places.len() - 1];
+            let before = self.before.get(&(from_zone, at)).copied().unwrap_or(from_zone);
+            places.push(before);
+        }
+        let mut at = from;
+        for ends in places.windows(2).rev() {
+            let route = self.routes.get(&(ends[1], ends[0])).ok_or_else(missing)?;
+            self.route(at, route.gateways[0], out)?;
+            out.extend(&route.links);
+            at = route.gateways[1];
+        }
+        self.route(at, to, out)
     }
 
     fn missing(&self, from: usize, to: usize) -> String {

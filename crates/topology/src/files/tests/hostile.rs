@@ -112,7 +112,7 @@ fn hostile_files_are_refused_with_their_reason() {
         // NCCL's XML.
         (NCCL.replace("count='2'", "count='NaN'"), "`NVNaN` is not NV1"),
         (NCCL.replace("count='2'", &format!("count='{huge}'")), "is not NV1 to NV18"),
-        (NCCL.replace("count='2'", ""), "<nvlink> without count"),
+        (NCCL.replace("count='2'", ""), "<nvlink> has no count"),
         (NCCL.replace("100000", "NaN"), "speed is `NaN`, not a number of Mbit/s"),
         (NCCL.replace("100000", "1e99"), "speed is `1e99`"),
         (NCCL.replace("<nic>", "<nic><dog/>"), "<dog> is not one of system"),
