@@ -14,7 +14,7 @@
 //! without a speed.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use super::hostlist::expand;
@@ -30,7 +30,7 @@ pub(super) fn knows(begins: &Beginning<'_>) -> bool {
     KEYS.iter().any(|begins| first.starts_with(begins))
 }
 
-/// A switch or a block as it is written.
+/// A switch or a block.
 #[derive(Default)]
 pub(super) struct Entry<'a> {
     pub(super) span: Range<usize>,
@@ -40,29 +40,29 @@ pub(super) struct Entry<'a> {
     pub(super) speed: Option<&'a str>,
     /// Whether its nodes are those of others.
     pub(super) repeats: bool,
+    /// Places of its own nodes in the list of all hosts.
+    hosts: Range<usize>,
 }
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
+    pub(super) fn at(span: Range<usize>, name: Option<&'a str>) -> Self {
+        Self { span, name, ..Self::default() }
+    }
+
     fn wrong(&self, message: String) -> SpecError {
         SpecError { message, span: Some(self.span.clone()) }
     }
-}
 
-/// A switch or a block.
-struct Switch<'a> {
-    entry: &'a Entry<'a>,
-    name: &'a str,
-    /// Places in the list of all hosts.
-    hosts: Range<usize>,
-    switches: Option<&'a str>,
-    speed: Option<&'a str>,
+    fn name(&self) -> &'a str {
+        shown(self.name.unwrap_or_default())
+    }
 }
 
 pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
     let lines = logical(text);
     let (mut entries, mut printed, mut ignored) = (Vec::new(), false, BTreeSet::new());
     for (line, span) in &lines {
-        let mut entry = Entry { span: span.clone(), ..Entry::default() };
+        let mut entry = Entry::at(span.clone(), None);
         for word in line.split_whitespace() {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
             let value = Some(value).filter(|value| !matches!(*value, "(null)" | "(NULL)"));
@@ -91,7 +91,7 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
             }
         }
     }
-    let machine = machine(name, &entries, reading)?;
+    let machine = machine(name, entries, reading)?;
     Ok(without_effect(machine, ignored, "switches or blocks"))
 }
 
@@ -116,38 +116,28 @@ fn logical(text: &str) -> Vec<(Cow<'_, str>, Range<usize>)> {
 /// The machine of these switches or blocks.
 pub(super) fn machine(
     name: &str,
-    entries: &[Entry<'_>],
+    mut entries: Vec<Entry<'_>>,
     reading: &Reading,
 ) -> Result<Machine, SpecError> {
     let (mut hosts, mut seen, mut names) = (Vec::new(), HashSet::new(), HashSet::new());
-    let mut switches = Vec::new();
-    for entry in entries {
-        if let Some(switch) = entry.name
-            && !names.insert(switch)
-        {
-            return Err(entry.wrong(format!("{} is listed twice", shown(switch))));
+    for entry in &mut entries {
+        let before = hosts.len();
+        if entry.name.is_some_and(|name| !names.insert(name)) {
+            return Err(entry.wrong(format!("{} is listed twice", entry.name())));
         }
         if entry.name.is_some() && entry.nodes.is_none() && entry.switches.is_none() {
-            return Err(
-                entry.wrong("no Nodes and no Switches: a switch has one of them".to_owned())
-            );
+            let message = "no Nodes and no Switches: a switch has one of them";
+            return Err(entry.wrong(message.to_owned()));
         }
-        let before = hosts.len();
         if let Some(nodes) = entry.nodes.filter(|_| !entry.repeats) {
             let nodes = expand(nodes, MAX_NODES - before);
-            for host in nodes.map_err(|message| entry.wrong(message))? {
-                if !seen.insert(host.clone()) {
-                    let rule = "each node is under one switch";
-                    return Err(entry.wrong(format!("{} is listed twice: {rule}", shown(&host))));
-                }
-                hosts.push(host);
+            hosts.extend(nodes.map_err(|message| entry.wrong(message))?);
+            if let Some(host) = hosts[before..].iter().find(|host| !seen.insert((*host).clone())) {
+                let rule = "each node is under one switch";
+                return Err(entry.wrong(format!("{} is listed twice: {rule}", shown(host))));
             }
         }
-        if hosts.len() > before || entry.switches.is_some() {
-            let Entry { name, switches: below, speed, .. } = *entry;
-            let (name, hosts) = (name.unwrap_or_default(), before..hosts.len());
-            switches.push(Switch { entry, name, hosts, switches: below, speed });
-        }
+        entry.hosts = before..hosts.len();
     }
     let mut left = MAX_NODES;
     for entry in entries.iter().filter(|entry| entry.repeats) {
@@ -158,17 +148,15 @@ pub(super) fn machine(
             return Err(entry.wrong(format!("{} is under no leaf switch", shown(host))));
         }
     }
-    if switches.iter().any(|switch| switch.switches.is_some()) {
-        let assumed = assumed(&switches, reading)?;
-        let taper = reading.taper.unwrap_or(Taper::NONE);
-        let machine = network(name, tree(&switches, hosts, taper)?)?;
-        return Ok(Machine { assumed, ..machine });
+    entries.retain(|entry| !entry.hosts.is_empty() || entry.switches.is_some());
+    if entries.iter().any(|entry| entry.switches.is_some()) {
+        return tree(name, &entries, hosts, reading);
     }
     reading.refuse_but("")?;
-    let sizes: Vec<u32> = switches.iter().map(|switch| switch.hosts.len() as u32).collect();
+    let sizes: Vec<u32> = entries.iter().map(|entry| entry.hosts.len() as u32).collect();
     let mut machine = cluster(name, &sizes)?;
     machine.set_ports(Ports { rank: 1, node: u32::MAX });
-    let speeds = switches.iter().any(|switch| switch.speed.is_some()).then_some("LinkSpeed");
+    let speeds = entries.iter().any(|entry| entry.speed.is_some()).then_some("LinkSpeed");
     let machine = without_effect(machine, speeds, "leaf switches");
     Ok(match sizes.len() {
         1 => machine,
@@ -180,86 +168,76 @@ pub(super) fn machine(
     })
 }
 
-/// What is assumed of links between switches, if the file leaves some open.
-fn assumed(switches: &[Switch<'_>], reading: &Reading) -> Result<Option<String>, SpecError> {
-    if switches.iter().all(|switch| switch.switches.is_none() || switch.speed.is_some()) {
-        return reading.refuse_but("").map(|()| None);
-    }
-    let which = "links between switches without a LinkSpeed";
-    Ok(Some(match reading.taper {
-        None => format!(
-            "{which} do not block, they carry all that the hosts below can send (--taper 2: half of it)"
+/// The machine of the links between hosts and switches.
+fn tree(
+    name: &str,
+    switches: &[Entry<'_>],
+    hosts: Vec<String>,
+    reading: &Reading,
+) -> Result<Machine, SpecError> {
+    let taper = reading.taper.unwrap_or(Taper::NONE);
+    let assumed = match reading.taper {
+        _ if switches.iter().all(|switch| switch.switches.is_none() || switch.speed.is_some()) => {
+            reading.refuse_but("")?;
+            None
+        }
+        None => Some(
+            "do not block, they carry all that the hosts below can send (--taper 2: half of it)"
+                .to_owned(),
         ),
         Some(taper) => {
-            format!("{which} carry what the hosts below can send, over the taper of {taper}")
+            Some(format!("carry what the hosts below can send, over the taper of {taper}"))
         }
-    }))
-}
-
-/// The links between hosts and switches.
-fn tree(
-    switches: &[Switch<'_>],
-    hosts: Vec<String>,
-    taper: Taper,
-) -> Result<ListedGraph, SpecError> {
-    let refuse = |switch: &Switch<'_>, message| switch.entry.wrong(message);
-    let numbers: HashMap<&str, usize> =
-        switches.iter().enumerate().map(|(number, switch)| (switch.name, number)).collect();
-    // By switch, those below it.
-    let mut below = Vec::new();
-    let mut above: Vec<Vec<usize>> = vec![Vec::new(); switches.len()];
+    };
+    let numbers: HashMap<_, usize> =
+        (0..).zip(switches).map(|(number, switch)| (switch.name, number)).collect();
+    // By switch, those below it, and those above.
+    let (mut below, mut above) = (Vec::new(), vec![Vec::new(); switches.len()]);
     for (number, switch) in switches.iter().enumerate() {
-        let refuse = |message| refuse(switch, message);
         let mut children = Vec::new();
         let names = switch.switches.map(|list| expand(list, switches.len()));
-        for name in names.transpose().map_err(refuse)?.unwrap_or_default() {
-            let Some(&child) = numbers.get(&*name) else {
-                return Err(refuse(format!("{} is not a switch of this file", shown(&name))));
+        for name in names.transpose().map_err(|message| switch.wrong(message))?.unwrap_or_default()
+        {
+            let Some(&child) = numbers.get(&Some(&*name)) else {
+                return Err(switch.wrong(format!("{} is not a switch of this file", shown(&name))));
             };
             if above[child].last() == Some(&number) {
-                return Err(refuse(format!("{} is listed twice", shown(&name))));
+                return Err(switch.wrong(format!("{} is listed twice", shown(&name))));
             }
             children.push(child);
             above[child].push(number);
         }
         below.push(children);
     }
-    // A switch is on the level above all switches below it.
-    let mut level = vec![0; switches.len()];
-    let mut open: Vec<usize> = below.iter().map(Vec::len).collect();
-    let mut known: VecDeque<usize> = (0..open.len()).filter(|&switch| open[switch] == 0).collect();
-    let mut upwards = Vec::new();
-    while let Some(switch) = known.pop_front() {
-        upwards.push(switch);
-        for &parent in &above[switch] {
-            level[parent] = level[parent].max(level[switch] + 1);
-            open[parent] -= 1;
-            if open[parent] == 0 {
-                known.push_back(parent);
-            }
-        }
-    }
-    if let Some(within) = open.iter().position(|&open| open > 0) {
-        let switch = &switches[within];
-        let message = format!("{} is below itself: switches form a tree", shown(switch.name));
-        return Err(refuse(switch, message));
-    }
-    refuse_forest(switches, &below, &above)?;
     let speeds = switches.iter().map(|switch| {
         let speed = switch.speed.map(|speed| number("LinkSpeed", speed)).transpose();
-        speed.map_err(|message| refuse(switch, message))
+        speed.map_err(|message| switch.wrong(message))
     });
     let speeds = speeds.collect::<Result<Vec<_>, _>>()?;
     let least = speeds.iter().flatten().copied().min().unwrap_or(1);
     let speed = |number: usize| speeds[number].unwrap_or(least);
-    // By switch, what the hosts below it send over each of its links upwards if they send all they can.
-    let mut upward = vec![0.0; switches.len()];
-    for number in upwards {
+    // A switch is on the level above all switches below it. What the hosts below it send if they send all they
+    // can is divided among its links upwards.
+    let (mut level, mut upward) = (vec![0; switches.len()], vec![0.0; switches.len()]);
+    let mut open: Vec<usize> = below.iter().map(Vec::len).collect();
+    let mut known: Vec<usize> = (0..open.len()).filter(|&switch| open[switch] == 0).collect();
+    while let Some(switch) = known.pop() {
         let to_hosts =
-            f64::from(speed(number)) / f64::from(least) * switches[number].hosts.len() as f64;
-        let from_below: f64 = below[number].iter().map(|&child| upward[child]).sum();
-        upward[number] = (to_hosts + from_below) / above[number].len().max(1) as f64;
+            f64::from(speed(switch)) / f64::from(least) * switches[switch].hosts.len() as f64;
+        let from_below: f64 = below[switch].iter().map(|&child| upward[child]).sum();
+        upward[switch] = (to_hosts + from_below) / above[switch].len().max(1) as f64;
+        for &parent in &above[switch] {
+            level[parent] = level[parent].max(level[switch] + 1);
+            open[parent] -= 1;
+            known.extend((open[parent] == 0).then_some(parent));
+        }
     }
+    if let Some(within) = open.iter().position(|&open| open > 0) {
+        let switch = &switches[within];
+        let message = format!("{} is below itself: switches form a tree", switch.name());
+        return Err(switch.wrong(message));
+    }
+    refuse_forest(switches, &below, &above)?;
     let mut links = Vec::new();
     for (number, switch) in switches.iter().enumerate() {
         let to_host = Capacity::Relative { times: speed(number), over: least }.lowest();
@@ -276,19 +254,25 @@ fn tree(
         }
     }
     let top = level.iter().max().copied().unwrap_or(0);
-    Ok(ListedGraph {
+    let listed = ListedGraph {
         nodes: hosts.len() as u32,
         switches: switches.len() as u32,
-        names: hosts.into_iter().chain(switches.iter().map(|s| s.name.to_owned())).collect(),
+        names: hosts
+            .into_iter()
+            .chain(switches.iter().map(|s| s.name.unwrap_or_default().to_owned()))
+            .collect(),
         classes: (0..=top).map(|level| format!("level {level}")).collect(),
         links,
         ..ListedGraph::default()
-    })
+    };
+    let which = "links between switches without a LinkSpeed";
+    let assumed = assumed.map(|what| format!("{which} {what}"));
+    Ok(Machine { assumed, ..network(name, listed)? })
 }
 
 /// Refuses trees that have no switch in common.
 fn refuse_forest(
-    switches: &[Switch<'_>],
+    switches: &[Entry<'_>],
     below: &[Vec<usize>],
     above: &[Vec<usize>],
 ) -> Result<(), SpecError> {
@@ -300,11 +284,10 @@ fn refuse_forest(
     }
     let Some(other) = joined.iter().position(|joined| !joined) else { return Ok(()) };
     let roots = switches.iter().zip(above).filter(|(_, above)| above.is_empty());
-    let roots: Vec<_> = roots.map(|(root, _)| shown(root.name)).collect();
+    let roots: Vec<_> = roots.map(|(root, _)| root.name()).collect();
     let (named, count) = (roots[..roots.len().min(8)].join(", "), roots.len());
     let rule = format!("no switch is above the {count} roots {named}; a machine is one tree");
-    let Switch { entry, name, .. } = switches[other];
-    Err(entry.wrong(format!("{} is in another tree: {rule}", shown(name))))
+    Err(switches[other].wrong(format!("{} is in another tree: {rule}", switches[other].name())))
 }
 
 #[cfg(test)]

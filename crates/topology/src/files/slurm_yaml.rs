@@ -53,11 +53,9 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
             ("cluster_default", _) => topology.is_default = value == "true",
             ("tree" | "block" | "switches" | "blocks", _) if value.is_empty() => {}
             ("block_sizes", _) => sizes = Some(key),
-            ("switch" | "block", _) => topology.entries.push(Entry {
-                span: at..at + line.len(),
-                name: Some(value),
-                ..Entry::default()
-            }),
+            ("switch" | "block", _) => {
+                topology.entries.push(Entry::at(at..at + line.len(), Some(value)));
+            }
             ("nodes", Some(entry)) => entry.nodes = Some(value),
             ("children", Some(entry)) => entry.switches = Some(value),
             ("flat" | "torus3d" | "ring", _) => {
@@ -72,14 +70,14 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
             }
         }
     }
-    let chosen = listed.iter().position(|topology| topology.is_default).unwrap_or(0);
-    let machine = machine(name, &listed[chosen].entries, reading)?;
+    let (count, chosen) = (listed.len(), listed.iter().position(|topology| topology.is_default));
+    let chosen = listed.swap_remove(chosen.unwrap_or(0));
+    let machine = machine(name, chosen.entries, reading)?;
     let machine = without_effect(machine, sizes, "blocks");
-    Ok(match listed.len() {
+    Ok(match count {
         1 => machine,
         count => {
-            let other = format!("{} of {count} topologies is meant", shown(listed[chosen].name));
-            assuming(machine, &other)
+            assuming(machine, &format!("{} of {count} topologies is meant", shown(chosen.name)))
         }
     })
 }
