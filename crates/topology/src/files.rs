@@ -21,8 +21,8 @@ use std::sync::Arc;
 
 use crate::error::SpecError;
 use crate::graph_file::{self, Format};
-use crate::machine_file::{self, parse_file_in};
-use crate::reading::Reading;
+use crate::machine_file;
+use crate::reading::{Reading, Source};
 use crate::text::{self, line_at, printable};
 use crate::{Clusters, ListedGraph, Machine, Shape, Timing, TopologyError, xml};
 
@@ -33,27 +33,24 @@ pub use place::place;
 struct Kind {
     /// What messages call it.
     name: &'static str,
-    /// Whether a file that begins like this is of this kind.
-    knows: fn(&Beginning<'_>) -> bool,
     /// The only option of a [`Reading`] that applies.
     open: &'static str,
-    read: fn(&Source<'_>) -> Result<Machine, SpecError>,
+    /// Whether a file that begins like this is of this kind.
+    knows: fn(&Beginning<'_>) -> bool,
+    read: Read,
 }
+
+type Read = fn(&Source<'_>) -> Result<Machine, SpecError>;
 
 impl Kind {
-    /// A graph whose attributes may have names of their own.
-    const fn of_graph(name: &'static str, knows: fn(&Beginning<'_>) -> bool) -> Self {
-        let read = |file: &Source<'_>| graph_file::machine(file.name, file.text, file.reading);
-        Self { name, knows, open: "--attributes", read }
+    const fn of(
+        name: &'static str,
+        open: &'static str,
+        knows: fn(&Beginning<'_>) -> bool,
+        read: Read,
+    ) -> Self {
+        Self { name, open, knows, read }
     }
-}
-
-/// The text of a file, the name of the machine, and how to read them.
-struct Source<'a> {
-    folder: &'a Path,
-    name: &'a str,
-    text: &'a str,
-    reading: &'a Reading,
 }
 
 /// What tells the kind of a file.
@@ -61,95 +58,50 @@ struct Beginning<'a> {
     text: &'a str,
     /// The first lines that are neither empty nor comments, without the blanks around them.
     lines: Vec<&'a str>,
-    /// The first element of XML.
-    root: Option<String>,
+    /// The first element of XML, or nothing.
+    root: String,
 }
 
 /// The lines that tell the kind of a file.
 const LINES: usize = 20;
 
+/// Options of readers.
+const ATTRIBUTES: &str = "--attributes";
+const NVLINK: &str = "--nvlink";
+const TAPER: &str = "--taper";
+
 /// Every kind. The first that recognizes a file reads it.
 const FILES: &[Kind] = &[
-    Kind {
-        name: "machine file (TOML)",
-        knows: |begins| begins.lines.iter().any(|line| machine_file::has_field(line)),
-        open: "--attributes",
-        read: |file| parse_file_in(file.folder, file.name, file.text, file.reading),
-    },
-    Kind {
-        name: "list of links (CSV)",
-        knows: |begins| begins.fields(2) == ["from", "to"] || begins.fields(1) == ["switch"],
-        open: "",
-        read: |file| graph_file::machine(file.name, file.text, file.reading),
-    },
-    Kind::of_graph("node-link JSON", |begins| {
-        begins.first().starts_with('{') && begins.text.contains("\"nodes\"")
-    }),
-    Kind::of_graph("GraphML", |begins| begins.root.as_deref() == Some("graphml")),
-    Kind::of_graph("GML", |begins| Format::of(begins.text) == Some(Format::Gml)),
-    Kind::of_graph("DOT", |begins| Format::of(begins.text) == Some(Format::Dot)),
-    Kind::of_graph("list of edges", |begins| Format::of(begins.text) == Some(Format::Edges)),
-    Kind {
-        name: "SimGrid platform",
-        knows: |begins| begins.root.as_deref() == Some("platform"),
-        open: "--cores",
-        read: |file| simgrid::read(file.name, file.text, file.reading),
-    },
-    Kind {
-        name: "hwloc XML (lstopo)",
-        knows: |begins| begins.root.as_deref() == Some("topology"),
-        open: "",
-        read: |file| hwloc::read(file.name, file.text),
-    },
-    Kind {
-        name: "NCCL's XML of a node",
-        knows: |begins| begins.root.as_deref() == Some("system"),
-        open: "--nvlink",
-        read: |file| nccl::read(file.name, file.text, file.reading),
-    },
-    Kind {
-        name: "rocm-smi --showtopo",
-        knows: rocm_smi::knows,
-        open: "--nvlink",
-        read: |file| rocm_smi::read(file.name, file.text, file.reading),
-    },
-    Kind {
-        name: "nvidia-smi topo -m",
-        knows: nvidia_smi::knows,
-        open: "--nvlink",
-        read: |file| nvidia_smi::read(file.name, file.text, file.reading),
-    },
-    Kind {
-        name: "ibnetdiscover",
-        knows: ibnetdiscover::knows,
-        open: "",
-        read: |file| ibnetdiscover::read(file.name, file.text),
-    },
-    Kind {
-        name: "Slurm's topology.conf",
-        knows: slurm::knows,
-        open: "--taper",
-        read: |file| slurm::read(file.name, file.text, file.reading),
-    },
-    Kind {
-        name: "Slurm's topology.yaml",
-        knows: slurm_yaml::knows,
-        open: "--taper",
-        read: |file| slurm_yaml::read(file.name, file.text, file.reading),
-    },
-    Kind {
-        name: "rankfile of Open MPI",
-        knows: rankfile::knows,
-        open: "",
-        read: |file| rankfile::read(file.name, file.text),
-    },
-    Kind {
-        name: "host file of an MPI",
-        knows: hosts::knows,
-        open: "",
-        read: |file| hosts::read(file.name, file.text),
-    },
+    Kind::of("machine file (TOML)", ATTRIBUTES, is_machine_file, machine_file::read),
+    Kind::of("list of links (CSV)", "", is_list_of_links, graph_file::machine),
+    Kind::of("node-link JSON", ATTRIBUTES, |begins| begins.is(Format::Json), graph_file::machine),
+    Kind::of("GraphML", ATTRIBUTES, |begins| begins.is(Format::GraphMl), graph_file::machine),
+    Kind::of("GML", ATTRIBUTES, |begins| begins.is(Format::Gml), graph_file::machine),
+    Kind::of("DOT", ATTRIBUTES, |begins| begins.is(Format::Dot), graph_file::machine),
+    Kind::of("list of edges", ATTRIBUTES, |begins| begins.is(Format::Edges), graph_file::machine),
+    Kind::of("SimGrid platform", "--cores", |begins| begins.root == "platform", simgrid::read),
+    Kind::of("hwloc XML (lstopo)", "", |begins| begins.root == "topology", hwloc::read),
+    Kind::of("NCCL's XML of a node", NVLINK, |begins| begins.root == "system", nccl::read),
+    Kind::of("rocm-smi --showtopo", NVLINK, rocm_smi::knows, rocm_smi::read),
+    Kind::of("nvidia-smi topo -m", NVLINK, nvidia_smi::knows, nvidia_smi::read),
+    Kind::of("ibnetdiscover", "", ibnetdiscover::knows, ibnetdiscover::read),
+    Kind::of("Slurm's topology.conf", TAPER, slurm::knows, slurm::read),
+    Kind::of("Slurm's topology.yaml", TAPER, slurm_yaml::knows, slurm_yaml::read),
+    Kind::of("rankfile of Open MPI", "", rankfile::knows, rankfile::read),
+    Kind::of("host file of an MPI", "", hosts::knows, hosts::read),
 ];
+
+fn is_machine_file(begins: &Beginning<'_>) -> bool {
+    begins.lines.iter().any(|line| machine_file::has_field(line))
+}
+
+fn is_list_of_links(begins: &Beginning<'_>) -> bool {
+    let mut fields = begins.first().split(',').map(|field| field.trim().trim_matches('"'));
+    match fields.next() {
+        Some("from") => fields.next() == Some("to"),
+        first => first == Some("switch"),
+    }
+}
 
 /// The most nodes, or hosts, of a file.
 const MAX_NODES: usize = 1 << 20;
@@ -241,16 +193,18 @@ impl<'a> Beginning<'a> {
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         let lines: Vec<_> = lines.take(LINES).collect();
         let is_xml = lines.first().is_some_and(|line| line.starts_with('<'));
-        Self { text, lines, root: is_xml.then(|| xml::root(text)).flatten() }
+        let root = is_xml.then(|| xml::root(text)).flatten().unwrap_or_default();
+        Self { text, lines, root }
     }
 
     fn first(&self) -> &'a str {
         self.lines.first().copied().unwrap_or_default()
     }
 
-    /// The first `count` values of the first line, divided by commas.
-    fn fields(&self, count: usize) -> Vec<&'a str> {
-        self.first().split(',').map(|field| field.trim().trim_matches('"')).take(count).collect()
+    /// Whether it is a graph in a format; JSON may be anything else.
+    fn is(&self, format: Format) -> bool {
+        let is_json = || format != Format::Json || self.text.contains("\"nodes\"");
+        Format::of(self.text) == Some(format) && is_json()
     }
 }
 

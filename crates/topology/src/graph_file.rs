@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::SpecError;
-use crate::reading::Reading;
+use crate::reading::Source;
 use crate::regular::text_of;
 use crate::text::{line_at, printable};
 use crate::{Graph, Machine, Topology};
@@ -64,9 +64,9 @@ fn named(
 }
 
 /// The machine of a text of any kind.
-pub(crate) fn machine(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
-    let graph = read(text, "network".to_owned(), reading.attributes.as_ref())?;
-    Ok(Machine { name: name.to_owned(), ..Machine::of(Arc::new(graph)) })
+pub(crate) fn machine(file: &Source<'_>) -> Result<Machine, SpecError> {
+    let graph = read(file.text, "network".to_owned(), file.reading.attributes.as_ref())?;
+    Ok(Machine { name: file.name.to_owned(), ..Machine::of(Arc::new(graph)) })
 }
 
 /// A message after the file and the line, 0 for none, that are wrong.

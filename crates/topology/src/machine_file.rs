@@ -14,7 +14,7 @@ use toml::{Spanned, Value};
 
 use crate::error::SpecError;
 use crate::graph_file::placed;
-use crate::reading::Reading;
+use crate::reading::{Reading, Source};
 use crate::spec::{Faults, NodesOn, ranks_of_nodes};
 use crate::text::printable;
 use crate::units::{
@@ -137,6 +137,11 @@ const MOST_BYTES: usize = 1 << 20;
 /// What is wrong, and the bytes of `text` that are.
 pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
     parse_file_in(Path::new(""), name, text, &Reading::default())
+}
+
+/// The machine of a file.
+pub(crate) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
+    parse_file_in(file.folder, file.name, file.text, file.reading)
 }
 
 /// Reads a machine file as [`parse_file`]. Files that it names are relative to `folder`, and may leave

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use crate::error::SpecError;
@@ -22,6 +23,14 @@ pub struct Reading {
     pub nvlink_switch: Option<bool>,
     /// Whether each core of a host of a SimGrid platform is a rank; otherwise each host is.
     pub cores: bool,
+}
+
+/// The text of a file, the name of the machine, and how to read them. Files that it names are in `folder`.
+pub(crate) struct Source<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) name: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) reading: &'a Reading,
 }
 
 /// What the hosts below a switch can send over what its links upwards carry: a fraction of at least 1.

@@ -30,9 +30,6 @@ const MOST_DIRECT: usize = 4;
 /// The most GPUs of a node.
 pub(super) const MOST_GPUS: usize = 256;
 
-/// What is said of interfaces that are not the injection of a node.
-pub(super) const NO_INTERFACES: &str = "network interfaces have no effect within a node";
-
 /// How two GPUs are joined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Path {
@@ -83,14 +80,14 @@ impl Gpus {
     /// The machine whose ranks are the GPUs.
     pub(super) fn machine(&self, name: &str, reading: &Reading) -> Result<Machine, SpecError> {
         let Direct { name: link, bandwidth: assumed, has_switches } = self.link;
-        let is_other = |from: usize, to: usize| self.paths[from][to] != self.paths[to][from];
-        let mut pairs = (0..self.names.len()).flat_map(|to| (0..to).map(move |from| (from, to)));
-        if let Some((from, to)) = pairs.find(|(from, to)| is_other(*from, *to)) {
+        let bandwidth = reading.nvlink.unwrap_or(assumed);
+        if let Some((from, to, _)) =
+            self.pairs().find(|&(from, to, path)| self.paths[to][from] != path)
+        {
             let [from, to] = [from, to].map(|gpu| &self.names[gpu]);
             let rule = "paths are the same both ways";
             return Err(format!("{from} and {to} have another path back: {rule}").into());
         }
-        let bandwidth = reading.nvlink.unwrap_or(assumed);
         if !has_switches && reading.nvlink_switch.is_some() {
             return Err(format!("--nvlink-switch is of NVLinks, and the GPUs have {link}s").into());
         }
@@ -114,24 +111,23 @@ impl Gpus {
             let links = format!("{links} NVLinks of each GPU lead to a switch that does not block");
             return Ok(assume(machine, &links));
         }
-        let mut links = Vec::new();
-        for (from, paths) in self.paths.iter().enumerate() {
-            for (to, path) in paths.iter().enumerate().filter(|(to, _)| *to != from) {
-                if let Path::NvLinks(count) = *path {
-                    let capacity = Capacity::BytesPerSecond(bandwidth);
-                    let kind = LinkKind { capacity, ..LinkKind::of_class(0) };
-                    links.extend((0..count).map(|_| (from as u32, to as u32, kind)));
-                }
-            }
-        }
+        let kind =
+            LinkKind { capacity: Capacity::BytesPerSecond(bandwidth), ..LinkKind::of_class(0) };
+        let nvlinks = self.pairs().flat_map(|(from, to, path)| {
+            let count = if let Path::NvLinks(count) = path { count } else { 0 };
+            (0..count).map(move |_| (from as u32, to as u32, kind))
+        });
         let mut listed = ListedGraph {
             nodes: self.names.len() as u32,
             names: self.names.clone(),
             classes: vec![link.to_owned()],
-            links,
+            links: nvlinks.collect(),
             ..ListedGraph::default()
         };
-        let said = match self.joined(&listed) {
+        let has_nvlinks = !listed.links.is_empty();
+        let mut parts: Vec<u32> = (0..listed.nodes).collect();
+        self.join(&mut parts, |path| matches!(path, Path::NvLinks(_)));
+        let said = match parts.iter().all(|part| *part == 0) {
             true => format!("{link}s join GPUs directly, PCIe is not used"),
             false => {
                 self.add_pcie(&mut listed);
@@ -139,15 +135,27 @@ impl Gpus {
                 format!("PCIe is a tree of links of {}", levels.join(", "))
             }
         };
-        let has_nvlinks = !listed.links.is_empty() && listed.classes[0] == link;
-        if !has_nvlinks {
-            reading.refuse_but("")?;
-        }
         let mut machine = network(name, listed)?;
-        machine
-            .set_ports(u32::try_from(machine.topology.most_links_out()).unwrap_or(u32::MAX).max(1));
+        let ports = u32::try_from(machine.topology.most_links_out()).unwrap_or(u32::MAX);
+        machine.set_ports(ports.max(1));
         let said = format!("{said}; a GPU has as many ports as links");
-        Ok(if has_nvlinks { assume(machine, &said) } else { assuming(machine, &said) })
+        let machine = match has_nvlinks {
+            true => assume(machine, &said),
+            false => reading.refuse_but("").map(|()| assuming(machine, &said))?,
+        };
+        Ok(match self.network {
+            None => machine,
+            Some(_) => assuming(machine, "network interfaces have no effect within a node"),
+        })
+    }
+
+    /// All pairs of different GPUs, and the path from the first to the second.
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize, Path)> {
+        let paths = |(from, paths): (usize, &'_ Vec<Path>)| {
+            let paths = paths.iter().enumerate().filter(move |(to, _)| *to != from);
+            paths.map(move |(to, path)| (from, to, *path)).collect::<Vec<_>>()
+        };
+        self.paths.iter().enumerate().flat_map(paths)
     }
 
     /// The NVLinks of each GPU to a switch, if all lead to one, as is said or most likely.
@@ -165,9 +173,7 @@ impl Gpus {
                 )),
             };
         }
-        let mut paths = (0..count).flat_map(|from| {
-            (0..count).filter(move |to| *to != from).map(move |to| self.paths[from][to])
-        });
+        let mut paths = self.pairs().map(|(.., path)| path);
         let first = match paths.next() {
             Some(Path::NvLinks(links)) if paths.all(|path| path == Path::NvLinks(links)) => links,
             _ if said == Some(true) => {
@@ -181,73 +187,50 @@ impl Gpus {
         Ok(said.unwrap_or(likely).then_some(first))
     }
 
-    /// Whether the links listed so far join all GPUs.
-    fn joined(&self, listed: &ListedGraph) -> bool {
-        let mut parts: Vec<u32> = (0..listed.nodes).collect();
-        for &(from, to, _) in &listed.links {
-            merge(&mut parts, from, to);
+    /// Makes the parts of GPUs one that such a path joins; a part is called as its first GPU.
+    fn join(&self, parts: &mut [u32], is: impl Fn(Path) -> bool) {
+        for (from, to, _) in self.pairs().filter(|(.., path)| is(*path)) {
+            let (one, other) = (parts[from], parts[to]);
+            let (first, last) = (one.min(other), one.max(other));
+            parts.iter_mut().filter(|part| **part == last).for_each(|part| *part = first);
         }
-        parts.iter().all(|part| *part == parts[0])
     }
 
     /// Adds the tree of PCIe: on each level, a switch above those parts that paths of the level join.
     fn add_pcie(&self, listed: &mut ListedGraph) {
         let nodes = listed.nodes;
+        // By GPU its part; by part, the vertex at its top.
         let mut parts: Vec<u32> = (0..nodes).collect();
-        // By part, the vertex at its top.
-        let mut tops: Vec<u32> = (0..nodes).collect();
+        let mut tops = parts.clone();
         if listed.links.is_empty() {
             listed.classes.clear();
         }
-        for (level, (class, bandwidth)) in LEVELS.iter().enumerate() {
+        for (level, (class, bandwidth)) in LEVELS.into_iter().enumerate() {
             let before = parts.clone();
-            for (from, paths) in self.paths.iter().enumerate() {
-                for (to, _) in paths
-                    .iter()
-                    .enumerate()
-                    .filter(|(to, path)| *to != from && **path == Path::Over(level))
-                {
-                    merge(&mut parts, from as u32, to as u32);
-                }
-            }
+            self.join(&mut parts, |path| path == Path::Over(level));
             if parts == before {
                 continue;
             }
-            let class = {
-                listed.classes.push((*class).to_owned());
-                listed.classes.len() as u32 - 1
-            };
+            let number = listed.classes.len() as u32;
+            listed.classes.push(class.to_owned());
             for part in (0..nodes).filter(|part| parts[*part as usize] == *part) {
-                let of_part =
+                let is_below =
                     |gpu: &u32| parts[*gpu as usize] == part && before[*gpu as usize] == *gpu;
-                let below: Vec<u32> = (0..nodes).filter(of_part).collect();
+                let below: Vec<u32> = (0..nodes).filter(is_below).collect();
                 if below.len() < 2 {
                     continue;
                 }
                 let switch = nodes + listed.switches;
                 listed.switches += 1;
-                listed.names.push(format!(
-                    "{} {}",
-                    listed.classes[class as usize], self.names[part as usize]
-                ));
-                for old in below {
-                    let top = tops[old as usize];
+                listed.names.push(format!("{class} {}", self.names[part as usize]));
+                for top in below.into_iter().map(|old| tops[old as usize]) {
                     let slot = self.slots.get(top as usize).copied().flatten();
-                    let capacity = Capacity::BytesPerSecond(slot.unwrap_or(*bandwidth));
-                    let kind = LinkKind { capacity, ..LinkKind::of_class(class) };
+                    let capacity = Capacity::BytesPerSecond(slot.unwrap_or(bandwidth));
+                    let kind = LinkKind { capacity, ..LinkKind::of_class(number) };
                     listed.links.extend([(top, switch, kind), (switch, top, kind)]);
                 }
                 tops[part as usize] = switch;
             }
         }
-    }
-}
-
-/// Makes the parts of two GPUs one, which is called as its first GPU.
-fn merge(parts: &mut [u32], one: u32, other: u32) {
-    let (one, other) = (parts[one as usize], parts[other as usize]);
-    if one != other {
-        let (first, last) = (one.min(other), one.max(other));
-        parts.iter_mut().filter(|part| **part == last).for_each(|part| *part = first);
     }
 }

@@ -31,8 +31,8 @@ const COLUMNS: [&str; 3] = ["Latency(us)", "t_avg[usec]", " algbw "];
 
 /// What the file most likely is.
 pub(super) fn of(begins: &Beginning<'_>) -> Option<&'static str> {
-    let root = begins.root.as_ref().map(|root| format!("<{root}"));
-    let first = root.as_deref().unwrap_or(begins.first());
+    let root = format!("<{}", begins.root);
+    let first = if begins.root.is_empty() { begins.first() } else { &root };
     let is = |(words, _): &&(&[&str], _)| words.iter().any(|word| first.starts_with(word));
     let all = |is: fn(&str) -> bool| begins.lines.iter().all(|line| is(line));
     let is_number = |c: char| c.is_ascii_digit() || ".,; \t".contains(c);

@@ -2,13 +2,13 @@
 //!
 //! Those of Open MPI (`user@node1 slots=4`), MPICH (`node1:4:binding=..`) and Torque (`node1 np=4 gpus=4`,
 //! or a line for each rank) are read. A line without a number of slots adds as many ranks as it has
-//! `max_slots`, otherwise one. `^node1` excludes a host. Ranks are numbered node by node, so the lines of a
-//! host must be consecutive.
+//! `max_slots`, otherwise one. `^node1` excludes a host. Ranks are numbered node by node; where lines list hosts
+//! in turn, that is said.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 
-use super::{Beginning, MAX_NODES, cluster, lines, shown, without_effect, wrong};
+use super::{Beginning, MAX_NODES, Source, assuming, cluster, lines, shown, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 
@@ -54,50 +54,60 @@ fn before_comment(line: &str) -> &str {
     line.split('#').next().unwrap_or_default().trim()
 }
 
-/// Hosts and their ranks in the order of ranks.
+/// Hosts and their ranks, in the order in which they are first listed.
 #[derive(Default)]
 pub(super) struct Hosts<'a> {
-    seen: HashSet<&'a str>,
-    last: &'a str,
-    /// Each host, its ranks, and the place of its line.
+    numbers: HashMap<&'a str, usize>,
+    /// Each host, its ranks, and the place of its first line.
     pub(super) sizes: Vec<(&'a str, u32, usize)>,
+    /// Whether ranks of a host are listed after those of others.
+    in_turn: bool,
 }
 
 impl<'a> Hosts<'a> {
-    /// Adds ranks of a host from a line; `rule` says how to list a host once.
-    pub(super) fn add(
-        &mut self,
-        host: &'a str,
-        ranks: u32,
-        at: usize,
-        rule: &str,
-    ) -> Result<(), String> {
-        if host == self.last {
-            let (_, size, _) = self.sizes.last_mut().expect("a host came before");
-            let sum = size.checked_add(ranks);
-            *size = sum.ok_or_else(|| format!("too many ranks on {}", shown(host)))?;
-            return Ok(());
+    /// Adds ranks of a host from a line.
+    pub(super) fn add(&mut self, host: &'a str, ranks: u32, at: usize) -> Result<(), String> {
+        let next = self.sizes.len();
+        let number = *self.numbers.entry(host).or_insert(next);
+        if number == next {
+            self.sizes.push((host, 0, at));
         }
-        if !self.seen.insert(host) {
-            return Err(format!("host {} is listed again: {rule}", shown(host)));
-        }
-        if self.sizes.len() == MAX_NODES {
+        if next == MAX_NODES {
             return Err(format!("more than {MAX_NODES} hosts"));
         }
-        self.last = host;
-        self.sizes.push((host, ranks, at));
+        self.in_turn |= number + 1 < next;
+        let size = &mut self.sizes[number].1;
+        let sum = size.checked_add(ranks);
+        *size = sum.ok_or_else(|| format!("too many ranks on {}", shown(host)))?;
         Ok(())
     }
 
-    /// The cluster of these hosts.
-    pub(super) fn cluster(&self, name: &str) -> Result<Machine, SpecError> {
-        Ok(cluster(name, &self.sizes.iter().map(|(_, size, _)| *size).collect::<Vec<_>>())?)
+    /// The cluster of these hosts, where words of the file are ignored.
+    pub(super) fn cluster(
+        &self,
+        name: &str,
+        ignored: BTreeSet<&str>,
+    ) -> Result<Machine, SpecError> {
+        let sizes: Vec<_> = self.sizes.iter().map(|(_, size, _)| *size).collect();
+        Ok(self.noted(cluster(name, &sizes)?, ignored))
+    }
+
+    /// A machine of these hosts, with what is said of the file.
+    pub(super) fn noted(&self, machine: Machine, ignored: BTreeSet<&str>) -> Machine {
+        let machine = match self.in_turn {
+            true => assuming(
+                machine,
+                "ranks are numbered node by node, and in the file over nodes in turn",
+            ),
+            false => machine,
+        };
+        without_effect(machine, ignored, "hosts")
     }
 }
 
-pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
-    let (hosts, ignored) = listed(text)?;
-    Ok(without_effect(hosts.cluster(name)?, ignored, "hosts"))
+pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
+    let (hosts, ignored) = listed(file.text)?;
+    hosts.cluster(file.name, ignored)
 }
 
 /// The hosts of a file, and the keys that are ignored.
@@ -109,11 +119,7 @@ pub(super) fn listed(text: &str) -> Result<(Hosts<'_>, BTreeSet<&str>), SpecErro
         let (host, ranks) = host(line, &mut ignored).map_err(refuse)?;
         match host.strip_prefix('^') {
             Some(host) => drop(excluded.insert(host)),
-            None => {
-                let rule =
-                    "lines of one host must be consecutive: write slots=N, or `host:N`, once";
-                hosts.add(host, ranks, at, rule).map_err(refuse)?;
-            }
+            None => hosts.add(host, ranks, at).map_err(refuse)?,
         }
     }
     hosts.sizes.retain(|(host, ..)| !excluded.contains(host));

@@ -6,12 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{cluster, without_effect};
+use super::{Source, cluster, without_effect};
 use crate::Machine;
 use crate::error::SpecError;
 use crate::xml::{Element, each};
 
-pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
+pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
+    let Source { name, text, .. } = *file;
     // Cores and processing units outside all packages, and in each; and by element its package.
     let (mut counts, mut packages) = (vec![[0u32; 2]], Vec::new());
     let (mut allowed, mut ignored) = (None, BTreeSet::new());

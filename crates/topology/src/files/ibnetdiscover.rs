@@ -7,8 +7,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Beginning, MAX_NODES, assuming, shown, without_effect, wrong};
+use super::{Beginning, MAX_NODES, Source, assuming, shown, without_effect, wrong};
 use crate::error::SpecError;
+use crate::text::lines;
 use crate::{Capacity, LinkKind, ListedGraph, Machine};
 
 /// Gbit/s of data of one lane.
@@ -75,19 +76,14 @@ impl<'a> Network<'a> {
     }
 }
 
-pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
+pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
+    let Source { name, text, .. } = *file;
     let (mut network, mut links) = (Network::default(), Vec::new());
     let (mut seen, mut ignored) = (HashSet::new(), BTreeSet::new());
     // The identifier of what has the ports that follow.
     let mut open = None;
-    let mut begins = 0;
-    for whole in text.split_inclusive('\n') {
-        let (at, line) = (begins + whole.len() - whole.trim_start().len(), whole.trim());
-        begins += whole.len();
+    for (line, at) in lines(text).filter(|(line, _)| !line.starts_with('#')) {
         let refuse = |message: String| wrong(at, line, message);
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
         let (said, comment) = line.split_once('#').unwrap_or((line, ""));
         if let Some(rest) = said.strip_prefix('[') {
             let row =

@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::gpus::{Gpus, MOST_GPUS, NO_INTERFACES, NVLINK, Path};
-use super::{assuming, shown, without_effect};
+use super::gpus::{Gpus, MOST_GPUS, NVLINK, Path};
+use super::{Source, shown, without_effect};
 use crate::Machine;
 use crate::error::SpecError;
-use crate::reading::Reading;
 use crate::xml::{Element, around, each};
 
 /// A GPU, as it is listed.
@@ -28,7 +27,8 @@ const KNOWN: &str = "version numaid busid link_speed link_width target count tcl
 /// The class of a switch of NVLinks, as its first digits.
 const NVSWITCH: &str = "0x0680";
 
-pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
+pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
+    let Source { name, text, reading, .. } = *file;
     let (mut gpus, mut network): (Vec<Gpu>, Option<f64>) = (Vec::new(), None);
     let mut ignored = BTreeSet::new();
     each(text, |all, place| {
@@ -77,11 +77,7 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
         Ok(())
     })?;
     let machine = of(&gpus, network)?.machine(name, reading)?;
-    let machine = without_effect(machine, ignored.iter().map(|word| &**word), "the file");
-    Ok(match machine.timing.injection.node > 0.0 || network.is_none() {
-        true => machine,
-        false => assuming(machine, NO_INTERFACES),
-    })
+    Ok(without_effect(machine, ignored.iter().map(|word| &**word), "the file"))
 }
 
 /// How the GPUs are joined.

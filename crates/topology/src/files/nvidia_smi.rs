@@ -1,13 +1,15 @@
 //! What `nvidia-smi topo -m` prints: GPUs are ranks of one node.
 //!
-//! `NV2` is two NVLinks. Network interfaces, and what processors are near, have no effect within a node. The
-//! text may be pasted with blanks in place of tabs, and with the line of the command.
+//! `NV2` is two NVLinks. Network interfaces are the injection of the node where a switch joins the GPUs; they
+//! have no effect otherwise, nor has what processors are near. The text may be pasted with blanks in place of tabs, and with the line of the command.
 
-use super::gpus::{Gpus, MOST_GPUS, NO_INTERFACES, NVLINK, Path};
-use super::{Beginning, assuming, lines, shown, without_effect, wrong};
+use super::gpus::{Gpus, MOST_GPUS, NVLINK, Path};
+use super::{Beginning, Source, assuming, lines, shown, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
-use crate::reading::Reading;
+
+/// Bytes a second of a network interface, assumed: 200 Gbit/s.
+const INTERFACE: f64 = 25e9;
 
 pub(super) fn knows(begins: &Beginning<'_>) -> bool {
     begins.lines.iter().any(|line| is_header(line))
@@ -38,7 +40,8 @@ pub(super) fn is_gpu(word: &str) -> bool {
     word.strip_prefix("GPU").is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
+pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
+    let Source { name, text, reading, .. } = *file;
     let (mut columns, mut affinities): (Vec<&str>, _) = (Vec::new(), None);
     let mut rows: Vec<(&str, Vec<&str>, &str, usize)> = Vec::new();
     for (line, at) in lines(text) {
@@ -98,10 +101,12 @@ pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine,
         }
         read.paths.push(paths);
     }
+    let interfaces = columns.len() - gpus.len();
+    read.network = (interfaces > 0).then(|| interfaces as f64 * INTERFACE);
     let machine = read.machine(name, reading)?;
-    let machine = without_effect(machine, affinities, "GPUs");
-    Ok(match columns.len() - gpus.len() {
-        0 => machine,
-        _ => assuming(machine, NO_INTERFACES),
-    })
+    let machine = match machine.timing.injection.node > 0.0 {
+        true => assuming(machine, &format!("{} GB/s a network interface", INTERFACE / 1e9)),
+        false => machine,
+    };
+    Ok(without_effect(machine, affinities, "GPUs"))
 }

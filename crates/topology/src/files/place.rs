@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::hosts::Hosts;
-use super::{Beginning, assuming, hosts, network, rankfile, shown, without_effect, wrong};
+use super::{Beginning, assuming, hosts, network, rankfile, shown, wrong};
 use crate::error::SpecError;
 use crate::spec::with_network;
 use crate::{Graph, ListedGraph, Machine, Shape, Topology};
@@ -18,17 +18,12 @@ use crate::{Graph, ListedGraph, Machine, Shape, Topology};
 /// `text` that are wrong.
 pub fn place(machine: &Machine, text: &str) -> Result<Machine, SpecError> {
     let Shape::Graph(graph) = machine.topology.network() else {
-        let form = machine.topology.short_form();
-        return Err(format!(
-            "--hosts is for a network whose nodes have names, and {form} has none"
-        )
-        .into());
+        let rule = "--hosts is for a network whose nodes have names";
+        return Err(format!("{rule}, and {} has none", machine.topology.short_form()).into());
     };
     if !graph.routes.are_of_links() {
-        let name = &machine.name;
-        return Err(
-            format!("--hosts is for routes that links alone give: {name} has its own").into()
-        );
+        let rule = "--hosts is for routes that links alone give";
+        return Err(format!("{rule}: {} has its own", machine.name).into());
     }
     let (listed, ignored) = match rankfile::knows(&Beginning::of(text)) {
         true => (rankfile::listed(text)?, ["slot"].into()),
@@ -43,7 +38,7 @@ pub fn place(machine: &Machine, text: &str) -> Result<Machine, SpecError> {
         0 => placed,
         _ => assuming(placed, &format!("{unused} nodes hold no ranks")),
     };
-    Ok(without_effect(placed, ignored, "hosts"))
+    Ok(listed.noted(placed, ignored))
 }
 
 /// The nodes of the hosts, in order.
@@ -59,20 +54,14 @@ fn nodes(machine: &Machine, graph: &Graph, hosts: &Hosts<'_>) -> Result<Vec<u32>
             [] => return Err(refuse(format!("{} is not a node of {name}", shown(host)))),
             [node] => *node,
             all => {
-                return Err(refuse(format!(
-                    "{} nodes of {name} are called {}",
-                    all.len(),
-                    shown(host)
-                )));
+                let count = all.len();
+                return Err(refuse(format!("{count} nodes of {name} are called {}", shown(host))));
             }
         };
         match machine.topology.shape() {
             Shape::Clustered(of) if of.size(node) < slots => {
-                let size = of.size(node);
-                Err(refuse(format!(
-                    "{} has {slots} slots, and {size} ranks in {name}",
-                    shown(host)
-                )))
+                let (host, size) = (shown(host), of.size(node));
+                Err(refuse(format!("{host} has {slots} slots, and {size} ranks in {name}")))
             }
             _ => Ok(node),
         }

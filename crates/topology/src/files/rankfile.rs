@@ -1,12 +1,11 @@
 //! Rankfiles of Open MPI, such as `rank 0=node1 slot=0:0`: hosts are nodes.
 //!
-//! Slots bind ranks to cores, and have no effect here. Ranks are numbered node by node, so those of a host
-//! must be consecutive.
+//! Slots bind ranks to cores, and have no effect here. Ranks are numbered node by node.
 
 use std::collections::BTreeMap;
 
 use super::hosts::Hosts;
-use super::{Beginning, MAX_NODES, assuming, lines, shown, wrong};
+use super::{Beginning, MAX_NODES, Source, lines, shown, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 
@@ -15,8 +14,9 @@ pub(super) fn knows(begins: &Beginning<'_>) -> bool {
     words.next() == Some("rank") && words.next().is_some_and(|word| word.contains('='))
 }
 
-pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
-    Ok(assuming(listed(text)?.cluster(name)?, "slots of ranks have no effect"))
+pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
+    let Source { name, text, .. } = *file;
+    listed(text)?.cluster(name, ["slot"].into())
 }
 
 /// The hosts of a file in the order of ranks.
@@ -38,8 +38,7 @@ pub(super) fn listed(text: &str) -> Result<Hosts<'_>, SpecError> {
             let message = format!("rank {rank}, but no rank {next}: ranks are numbered from 0");
             return Err(wrong(at, line, message));
         }
-        let rule = "ranks of one host must be consecutive, as ranks are numbered node by node";
-        hosts.add(host, 1, at, rule).map_err(|message| wrong(at, line, message))?;
+        hosts.add(host, 1, at).map_err(|message| wrong(at, line, message))?;
     }
     Ok(hosts)
 }

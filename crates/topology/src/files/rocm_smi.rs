@@ -8,10 +8,9 @@ use std::collections::BTreeSet;
 
 use super::gpus::{Gpus, MOST_GPUS, Path, XGMI};
 use super::nvidia_smi::is_gpu;
-use super::{Beginning, assuming, lines, shown, without_effect, wrong};
+use super::{Beginning, Source, assuming, lines, shown, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
-use crate::reading::Reading;
 
 /// The titles of tables.
 pub(super) const TABLES: [&str; 3] =
@@ -61,7 +60,8 @@ impl<'a> Table<'a> {
     }
 }
 
-pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
+pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
+    let Source { name, text, reading, .. } = *file;
     let mut tables = [const { None::<Table<'_>> }; 3];
     let (mut open, mut ignored) = (None, BTreeSet::new());
     for (line, at) in lines(text) {

@@ -12,11 +12,10 @@ mod quantities;
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::MAX_NODES;
+use super::{MAX_NODES, Source};
 use crate::Machine;
 use crate::error::SpecError;
 use crate::number::number;
-use crate::reading::Reading;
 use crate::xml::{Element, each};
 use junctions::Carries;
 use platform::{Platform, ROOT, Routing};
@@ -77,7 +76,8 @@ struct Host {
     loopback: Option<(f64, f64)>,
 }
 
-pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
+pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
+    let Source { name, text, reading, .. } = *file;
     let mut reader = Reader { name, by_core: reading.cores, ..Reader::default() };
     reader.platform.add("", ROOT, Some(Routing::Full))?;
     // By element, the zone around what is in it.

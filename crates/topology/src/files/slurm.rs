@@ -18,7 +18,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use super::hostlist::expand;
-use super::{Beginning, MAX_NODES, assuming, cluster, lines, network, shown, without_effect};
+use super::{
+    Beginning, MAX_NODES, Source, assuming, cluster, lines, network, shown, without_effect,
+};
 use crate::error::SpecError;
 use crate::number::number;
 use crate::reading::{Reading, Taper};
@@ -58,7 +60,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
+pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
+    let Source { name, text, reading, .. } = *file;
     let lines = logical(text);
     let (mut entries, mut printed, mut ignored) = (Vec::new(), false, BTreeSet::new());
     for (line, span) in &lines {
@@ -292,6 +295,9 @@ fn refuse_forest(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use super::super::{read, read_in};
     use super::*;
     use crate::{LinkId, Rank, Shape};
 
@@ -301,7 +307,7 @@ mod tests {
                     SwitchName=s1 Nodes=b[0-1] LinkSpeed=100\nSwitchName=s0 Nodes=a[0-2]\n\
                     SwitchName=mid Switches=s2 Nodes=login LinkSpeed=200\n\
                     SwitchName=s2 Nodes=c\n";
-        let machine = read("tree", text, &Reading::default()).unwrap();
+        let machine = read("tree", text).unwrap();
         let Shape::Graph(graph) = machine.topology.shape() else { panic!("a graph") };
         let names: Vec<_> =
             (0..graph.vertices()).map(|v| machine.topology.vertex_name(v)).collect();
@@ -337,7 +343,7 @@ mod tests {
 
     fn tapered(text: &str, taper: Option<&str>) -> Result<Machine, SpecError> {
         let taper = taper.map(|taper| taper.parse().unwrap());
-        read("tree", text, &Reading { taper, ..Reading::default() })
+        read_in(Path::new("tree"), text, &Reading { taper, ..Reading::default() })
     }
 
     /// The capacity of each link upwards, by name.
@@ -412,7 +418,7 @@ mod tests {
 
     #[test]
     fn what_is_no_tree_is_refused() {
-        let refused = |text: &str| read("some", text, &Reading::default()).unwrap_err();
+        let refused = |text: &str| read("some", text).unwrap_err();
         let leaves = "SwitchName=s0 Nodes=a\nSwitchName=s1 Nodes=b\n";
         for (line, rule) in [
             ("SwitchName=t Switches=s[0-2]", "s2 is not a switch of this file"),

@@ -5,10 +5,9 @@
 //! `topology.conf`. A `flat` topology names no hosts, and is refused.
 
 use super::slurm::{Entry, machine};
-use super::{Beginning, assuming, lines, shown, without_effect, wrong};
+use super::{Beginning, Source, assuming, lines, shown, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
-use crate::reading::Reading;
 
 pub(super) fn knows(begins: &Beginning<'_>) -> bool {
     begins.lines.iter().any(|line| line.starts_with("- topology:"))
@@ -22,7 +21,8 @@ struct Listed<'a> {
     entries: Vec<Entry<'a>>,
 }
 
-pub(super) fn read(name: &str, text: &str, reading: &Reading) -> Result<Machine, SpecError> {
+pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
+    let Source { name, text, reading, .. } = *file;
     let (mut listed, mut sizes): (Vec<Listed<'_>>, _) = (Vec::new(), None);
     for (line, at) in lines(text) {
         let refuse = |message: String| wrong(at, line, message);

@@ -1,4 +1,8 @@
+use std::path::Path;
+
+use super::super::{read, read_in};
 use super::*;
+use crate::reading::Reading;
 use crate::{Injection, LinkId, MAX_DIMENSIONS, Rank, Route, Shape, Topology};
 
 #[test]
@@ -11,9 +15,7 @@ fn a_platform_is_one_torus_of_at_most_the_sides_of_a_grid() {
     };
     let platform = |text: &str| {
         let text = format!("<platform>{text}</platform>");
-        read("some", &text, &Reading::default())
-            .map(|machine| machine.ranks())
-            .map_err(|error| error.message)
+        read("some", &text).map(|machine| machine.ranks()).map_err(|error| error.message)
     };
     let most = MAX_DIMENSIONS;
     assert_eq!(platform(&cluster(most)), Ok(1));
@@ -29,7 +31,7 @@ fn graph(topology: &str, parameters: &str, hosts: u32) -> Result<Machine, String
          topo_parameters=\"{parameters}\"/></platform>",
         hosts - 1
     );
-    read("some", &text, &Reading::default()).map_err(|error| error.message)
+    read("some", &text).map_err(|error| error.message)
 }
 
 /// The vertices of a route, and the number of each link among parallel ones.
@@ -138,7 +140,7 @@ fn platform(inner: &str) -> Result<Machine, String> {
 
 fn asked(inner: &str, reading: &Reading) -> Result<Machine, String> {
     let text = format!("<platform version=\"4.1\">{inner}</platform>");
-    read("some", &text, reading).map_err(|error| error.message)
+    read_in(Path::new("some"), &text, reading).map_err(|error| error.message)
 }
 
 /// The bytes a second and seconds of each link of a route.

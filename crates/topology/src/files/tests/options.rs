@@ -157,6 +157,15 @@ fn hosts_hold_the_ranks() {
         let written = crate::spec::write_file(&placed).unwrap();
         assert_eq!(names(&read("again", &written).unwrap()), vertices);
     }
+    // Lines that list hosts in turn give each of them as many ranks.
+    for text in ["n1\nm1\nn1\nm1\n", "rank 0=n1\nrank 2=n1\nrank 1=m1\nrank 3=m1\n"] {
+        let (placed, alone) = (place(&tree, text).unwrap(), read("hosts", text).unwrap());
+        assert_eq!(links(&placed), links(&place(&tree, "n1:2\nm1:2\n").unwrap()));
+        assert_eq!(alone.topology.short_form(), "cluster:2*2");
+        for machine in [placed, alone] {
+            assert!(machine.assumed.unwrap().contains("in the file over nodes in turn"));
+        }
+    }
     // All hosts in the order of the file are the machine itself.
     let all: String = names(&tree).split(' ').take(9).map(|host| format!("{host}\n")).collect();
     assert_eq!(links(&place(&tree, &all).unwrap()), links(&tree));
@@ -167,7 +176,6 @@ fn hosts_hold_the_ranks() {
         (&tree, "n1\nn9\n", "n9 is not a node of conf"),
         (&pairs, "n1 slots=2\nm1 slots=3\n", "m1 has 3 slots, and 2 ranks in conf*2"),
         (&tree, "n1 slots=0\n", "`0` is not a number of ranks"),
-        (&tree, "n1\nm1\nn1\n", "host n1 is listed again"),
         (&tree, "# none\n", "no hosts"),
         (&tree, "n1\n^n1\n", "no hosts"),
     ] {
@@ -190,7 +198,7 @@ fn hosts_hold_the_ranks() {
 fn words_without_effect_are_said() {
     for (text, said) in [
         ("n1 slots=4 max_slots=8 port=22\n", "max_slots, port of hosts"),
-        ("rank 0=a slot=0:0\n", "slots of ranks"),
+        ("rank 0=a slot=0:0\n", "slot of hosts"),
         ("BlockSizes=2,4\nBlockName=a Nodes=n[1-2]\n", "BlockSizes of switches or blocks"),
         ("SwitchName=a Nodes=n[1-2] LinkSpeed=10\n", "LinkSpeed of leaf switches"),
         (
