@@ -10,7 +10,7 @@ mod plot;
 mod table;
 
 pub(crate) use answer::Answer;
-pub(crate) use file::{check_files, check_folder, write_file, write_folder};
+pub(crate) use file::{check_files, check_folder, write_file, write_folder, write_or_print};
 pub(crate) use heat::{Heat, Links};
 pub(crate) use json::{
     Bandwidth, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, Unsearched, VERSION,

@@ -9,6 +9,8 @@ use topocoll_algorithms::Solution;
 use topocoll_analysis::check_memory;
 use topocoll_exec::{ThreadedDriver, pattern, plan_all, worthwhile_threads};
 use topocoll_schedule::{Collective, Origin, Parameters, Problem, Schedule};
+use topocoll_topology::spec::write_file;
+use topocoll_topology::text::printable;
 use topocoll_topology::{Machine, PerClass, Timing};
 
 use crate::{Error, Exchange, machine};
@@ -254,6 +256,34 @@ impl Fit {
         timing.rearrangement_per_byte = turns * self.rearrangement;
         timing
     }
+}
+
+/// The machine file of a machine whose values were measured, to four digits; `sources` has those of the values
+/// that change.
+///
+/// # Errors
+/// A file that would be longer than any that is read.
+pub fn measured_file<'s>(
+    mut machine: Machine,
+    sources: impl IntoIterator<Item = (&'static str, &'s str)>,
+) -> Result<String, Error> {
+    let four = |value: f64| format!("{value:.3e}").parse().unwrap_or(value);
+    // Bandwidths are written.
+    let per_byte = |value: f64| 1.0 / four(1.0 / value);
+    let each = |values: &PerClass, round: &dyn Fn(f64) -> f64| {
+        PerClass::each(&values.values().iter().map(|value| round(*value)).collect::<Vec<_>>())
+    };
+    let timing = &mut machine.timing;
+    timing.startup = each(&timing.startup, &four);
+    timing.per_byte = each(&timing.per_byte, &per_byte);
+    timing.rearrangement_per_byte = per_byte(timing.rearrangement_per_byte);
+    timing.injection.rank = per_byte(timing.injection.rank);
+    timing.injection.node = per_byte(timing.injection.node);
+    for (key, source) in sources {
+        machine.sources.retain(|(known, _)| known != key);
+        machine.sources.push((key.to_owned(), printable(source)));
+    }
+    write_file(&machine).map_err(Error::ShortForm)
 }
 
 /// The choice of [`Exchange::select`](crate::Exchange::select) by the fit, for one number of ranks

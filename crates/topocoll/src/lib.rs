@@ -70,7 +70,7 @@ mod sweep;
 pub mod tune;
 
 pub use calibrate::{
-    Fit, Regret, Sample, fit, fit_processes, injection_of, measure, regret, samples,
+    Fit, Regret, Sample, fit, fit_processes, injection_of, measure, measured_file, regret, samples,
 };
 pub use choice::{Choice, Fastest};
 pub use error::Error;

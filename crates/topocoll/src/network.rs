@@ -1,8 +1,10 @@
 //! Measurements of nodes and the network between them.
 
 use serde::{Deserialize, Serialize};
+use topocoll_topology::{Injection, PerClass};
 
-use crate::Fit;
+use crate::calibrate::measured_file;
+use crate::{Error, Fit, machine};
 
 /// Ranks of MPI on their nodes, and intra-node and inter-node message costs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -36,46 +38,34 @@ impl Network {
     }
 
     /// A machine file with `command` as the source of its values.
-    #[must_use]
-    pub fn machine_file(&self, command: &str) -> String {
+    ///
+    /// # Errors
+    /// No ranks, or more than a machine has.
+    pub fn machine_file(&self, command: &str) -> Result<String, Error> {
+        let form = self.short_form();
         let fits: Vec<&Fit> = self.inside.iter().chain(&self.between).collect();
-        let each = |value: fn(&Fit) -> f64| {
-            let values = fits.iter().map(|fit| format!("\"{:.6}ns\"", value(fit) * 1e9));
-            match values.collect::<Vec<_>>() {
-                one if one.len() == 1 => one[0].clone(),
-                several => format!("[{}]", several.join(", ")),
-            }
+        let each = |value: fn(&Fit) -> f64| match fits.is_empty() {
+            true => PerClass::uniform(0.0),
+            false => PerClass::each(&fits.iter().map(|fit| value(fit)).collect::<Vec<_>>()),
         };
-        let copies = fits.first().map_or(0.0, |fit| fit.rearrangement);
-        let source = format!("measured: {command}");
-        let limit = |seconds: f64| format!("\"{:.6}ns\"", seconds * 1e9);
-        let injection = match self.injection {
-            [0.0, 0.0] => String::new(),
-            [rank, 0.0] => limit(rank),
-            [rank, node] => format!("[{}, {}]", limit(rank), limit(node)),
-        };
-        let injection = match injection.as_str() {
-            "" => injection,
-            value => format!("injection = {{ value = {value}, source = \"{source}\" }}\n"),
-        };
-        format!(
-            "title = \"This computer's MPI, {shape}\"\n\
-             shape = {{ value = \"{shape}\", source = \"{source}\" }}\n\
-             ports = {{ value = {ports}, source = \"{source}\" }}\n\
-             \n\
-             [timing]\n\
-             startup = {{ value = {startup}, source = \"{source}\" }}\n\
-             per_byte = {{ value = {per_byte}, source = \"{source}\" }}\n\
-             per_hop = {{ value = \"0\", source = \"unused: distances are not measured\" }}\n\
-             rearrangement = {{ value = \"{rearrangement:.6}ns\", source = \"{source}\" }}\n\
-             barrier = {{ value = \"0\", source = \"unused: ranks go on by themselves\" }}\n\
-             {injection}",
-            shape = self.short_form(),
-            ports = self.ports,
-            startup = each(|fit| fit.startup),
-            per_byte = each(|fit| fit.per_byte),
-            rearrangement = copies * 1e9,
-        )
+        let mut machine = machine(&form)?;
+        machine.set_ports(self.ports);
+        let [rank, node] = self.injection;
+        let timing = &mut machine.timing;
+        timing.startup = each(|fit| fit.startup);
+        timing.per_byte = each(|fit| fit.per_byte);
+        timing.per_hop = PerClass::uniform(0.0);
+        timing.rearrangement_per_byte = fits.first().map_or(0.0, |fit| fit.rearrangement);
+        timing.injection = Injection { rank, node };
+        let (title, measured) =
+            (format!("This computer's MPI, {form}"), format!("measured: {command}"));
+        let others = [
+            ("title", &*title),
+            ("per_hop", "unused: distances are not measured"),
+            ("barrier", "unused: ranks go on by themselves"),
+        ];
+        let keys = ["shape", "ports", "startup", "per_byte", "rearrangement", "injection"];
+        measured_file(machine, keys.map(|key| (key, &*measured)).into_iter().chain(others))
     }
 }
 
@@ -96,7 +86,7 @@ mod tests {
         let injection = [0.0, 4e-10];
         let network =
             Network { nodes: vec![3, 1], ports: 2, message: 1e-7, injection, inside, between };
-        let machine = parse_file("here", &network.machine_file("command")).unwrap();
+        let machine = parse_file("here", &network.machine_file("command").unwrap()).unwrap();
         assert_eq!(
             (machine.topology.short_form().as_str(), machine.ports.rank),
             ("cluster:3,1", 2)
@@ -115,11 +105,11 @@ mod tests {
         );
         let alone =
             Network { nodes: vec![1, 1, 1], inside: None, injection: [3e-10, 0.0], ..network };
-        let machine = parse_file("here", &alone.machine_file("command")).unwrap();
+        let machine = parse_file("here", &alone.machine_file("command").unwrap()).unwrap();
         assert_eq!(machine.topology.short_form(), "full:3");
         assert!((machine.timing.startup.of(0) - 3e-5).abs() < 1e-12);
         assert!(near(machine.injection().rank, 3e-10));
         let unlimited = Network { injection: [0.0, 0.0], ..alone };
-        assert!(!unlimited.machine_file("command").contains("injection"));
+        assert!(!unlimited.machine_file("command").unwrap().contains("injection"));
     }
 }

@@ -1,15 +1,12 @@
-use std::io::Write as _;
-
 use serde::Serialize;
-use topocoll::{Fit, Regret, Sample, fit, measure, regret};
+use topocoll::{Fit, Regret, Sample, fit, measure, measured_file, regret};
 
 use super::compare::{compared, write_fitted};
 use super::plural;
 use crate::bar::{PROGRESS, starting};
 use crate::host::{check_threads, cores, memory};
 use crate::render::{
-    Answer, Field, VERSION, bytes, check_files, facts, print, print_text, seconds, table,
-    write_file,
+    Answer, Field, VERSION, bytes, check_files, facts, print, seconds, table, write_or_print,
 };
 use crate::{Outcome, args};
 
@@ -68,8 +65,12 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     let cells = measure_all(args, threads)?;
     let all: Vec<Sample> = cells.iter().flatten().cloned().collect();
     let fit = fit(&all);
-    if let Some(path) = &args.out {
-        write_file(path, |file| Ok(file.write_all(machine_file(args, threads, &fit).as_bytes())?))?;
+    let prints = !args.check && args.out.is_none() && !args.json;
+    if prints || args.out.is_some() {
+        write_or_print(args.out.as_deref(), &machine_file(args, threads, &fit)?)?;
+    }
+    if prints {
+        return Ok(Outcome::Fine);
     }
     let mut regrets = Vec::new();
     if args.check {
@@ -96,10 +97,6 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
             worst: regrets[regrets.len() - 1].share(),
         }),
     };
-    if !args.check && args.out.is_none() && !args.json {
-        print_text(&machine_file(args, threads, &fit))?;
-        return Ok(Outcome::Fine);
-    }
     print(args.json, &report, || text(&report, &regrets))?;
     Ok(Outcome::Fine)
 }
@@ -123,33 +120,25 @@ fn measure_all(args: &args::Calibrate, threads: usize) -> anyhow::Result<Vec<Vec
     measured.collect()
 }
 
-fn machine_file(args: &args::Calibrate, threads: usize, fit: &Fit) -> String {
-    let command = format!(
-        "topocoll calibrate --ranks {} --threads {threads} --rounds {}",
-        args.ranks, args.rounds
+fn machine_file(args: &args::Calibrate, threads: usize, fit: &Fit) -> anyhow::Result<String> {
+    let args::Calibrate { ranks, rounds, .. } = args;
+    let mut machine = topocoll::machine(&format!("full:{ranks}"))?;
+    machine.timing = fit.timing(*ranks);
+    let title = format!("This computer, {ranks} ranks on {threads} thread{}", plural(threads));
+    let measured = format!(
+        "measured: topocoll calibrate --ranks {ranks} --threads {threads} --rounds {rounds}"
     );
-    let timing = fit.timing(args.ranks);
-    let measured = |seconds: f64| {
-        let value = format!("{:.6}ns", seconds * 1e9);
-        format!("{{ value = \"{value}\", source = \"measured: {command}\" }}")
-    };
-    format!(
-        "title = \"This computer, {ranks} ranks on {threads} thread{}\"\n\
-         shape = {{ value = \"full:{ranks}\", source = \"the threaded driver: every rank reaches every other\" }}\n\
-         ports = {{ value = 1, source = \"the threaded driver: a thread moves one message at a time\" }}\n\
-         \n\
-         [timing]\n\
-         startup = {}\n\
-         per_byte = {}\n\
-         per_hop = {{ value = \"0\", source = \"unused: ranks that share memory have no distances\" }}\n\
-         rearrangement = {}\n\
-         barrier = {{ value = \"0\", source = \"unused: no barriers between steps\" }}\n",
-        plural(threads),
-        measured(timing.startup.least()),
-        measured(timing.per_byte.least()),
-        measured(timing.rearrangement_per_byte),
-        ranks = args.ranks,
-    )
+    let sources = [
+        ("title", &*title),
+        ("shape", "the threaded driver: every rank reaches every other"),
+        ("ports", "the threaded driver: a thread moves one message at a time"),
+        ("startup", &measured),
+        ("per_byte", &measured),
+        ("per_hop", "unused: ranks that share memory have no distances"),
+        ("rearrangement", &measured),
+        ("barrier", "unused: no barriers between steps"),
+    ];
+    Ok(measured_file(machine, sources)?)
 }
 
 fn text(report: &Report, regrets: &[Regret]) -> Answer {

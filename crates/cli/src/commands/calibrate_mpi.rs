@@ -1,10 +1,8 @@
-use std::io::Write as _;
-
 use serde::Serialize;
 use topocoll::{Fit, Network};
 
 use super::mpi_program::said;
-use crate::render::{Answer, VERSION, facts, print, print_text, seconds, write_file};
+use crate::render::{Answer, VERSION, facts, print, seconds, write_or_print};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -34,14 +32,12 @@ struct Values {
 pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     let network: Network = said(&args.mpi_program, &[&args.rounds.to_string()], &[])?;
     let command = format!("topocoll calibrate --mpi --launch '{}'", args.mpi_program.launch());
-    let file = network.machine_file(&format!("{command} --rounds {}", args.rounds));
-    match &args.out {
-        Some(path) => write_file(path, |out| Ok(out.write_all(file.as_bytes())?))?,
-        None if !args.json => {
-            print_text(&file)?;
-            return Ok(Outcome::Fine);
-        }
-        None => {}
+    let file = network.machine_file(&format!("{command} --rounds {}", args.rounds))?;
+    if args.out.is_some() || !args.json {
+        write_or_print(args.out.as_deref(), &file)?;
+    }
+    if args.out.is_none() && !args.json {
+        return Ok(Outcome::Fine);
     }
     let values = |fit: &Fit| Values {
         startup_seconds: fit.startup,

@@ -1,13 +1,12 @@
 //! Measured times of a benchmark, held against predicted ones.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use serde::Serialize;
 use topocoll::text::printable;
 use topocoll::{
     Collective, Error, Exchange, Machine, Measured, Parameters, PerClass, Problem, Scaling,
-    Setting, Time, files, spec,
+    Setting, Time, files, measured_file,
 };
 use topocoll_report::words::about_sizes;
 
@@ -16,8 +15,8 @@ use crate::bar::{PROGRESS, starting};
 use crate::error::say;
 use crate::machine::{machine, parameters, ranked};
 use crate::render::{
-    Answer, Field, Head, bandwidth, bytes, check_files, duration, print, print_text, seconds,
-    table, write_file,
+    Answer, Field, Head, bandwidth, bytes, check_files, duration, print, seconds, table,
+    write_or_print,
 };
 use crate::{Outcome, args};
 
@@ -33,20 +32,23 @@ struct Report<'a> {
     /// What the benchmark's sizes are.
     size: &'static str,
     column: &'static str,
-    rows: Vec<Row<'a>>,
+    rows: &'a [Row],
     fit: Fit,
 }
 
+/// A measured time, and that of an algorithm with a setting.
 #[derive(Serialize)]
-struct Row<'a> {
+struct Row {
     size_bytes: u64,
     block_bytes: u64,
     measured_seconds: f64,
     predicted_seconds: f64,
     /// Measured over predicted.
     ratio: f64,
-    algorithm: &'a str,
-    parameters: &'a Parameters,
+    algorithm: String,
+    parameters: Parameters,
+    #[serde(skip)]
+    time: Time,
 }
 
 /// The values of the machine that fit the measured times best, by link class.
@@ -59,11 +61,11 @@ struct Fit {
     error: f64,
 }
 
-/// Measured times, by row an algorithm, its setting and its time, and the fit.
+/// Measured times, what is predicted, and the fit.
 pub(super) struct Compared {
     measured: Measured,
     problem: Problem,
-    predicted: Vec<(String, Parameters, Time)>,
+    rows: Vec<Row>,
     fit: Scaling,
 }
 
@@ -76,30 +78,15 @@ pub(crate) fn run(args: &args::Compare) -> anyhow::Result<Outcome> {
     if args.out.is_some() {
         write_fitted(&machine, &found, &args.file, args.out.as_deref())?;
     }
-    let Compared { measured, problem, predicted, fit } = &found;
+    let Compared { measured, problem, rows, fit } = &found;
     let fitted = scaled(&machine, fit).timing;
-    let rows = measured.rows.iter().zip(predicted);
     let report = Report {
         head: Head::of_sizes(&machine, problem),
         benchmark: measured.benchmark,
         test: &measured.test,
         size: measured.size,
         column: measured.column,
-        rows: rows
-            .map(|(&(size_bytes, block_bytes, measured_seconds), (algorithm, parameters, time))| {
-                let predicted_seconds = time.total();
-                let ratio = measured_seconds / predicted_seconds;
-                Row {
-                    size_bytes,
-                    block_bytes,
-                    measured_seconds,
-                    predicted_seconds,
-                    ratio,
-                    algorithm,
-                    parameters,
-                }
-            })
-            .collect(),
+        rows,
         fit: Fit {
             startup_factor: fit.startup,
             per_byte_factor: fit.per_byte,
@@ -109,9 +96,9 @@ pub(crate) fn run(args: &args::Compare) -> anyhow::Result<Outcome> {
         },
     };
     print(options.json, &report, || {
-        let sizes = [measured.rows.first(), measured.rows.last()];
-        let sizes = sizes.map(|row| row.map_or(String::new(), |row| bytes(row.1))).join(" to ");
-        let about = about_sizes(&machine, problem, &sizes);
+        let sizes = [rows.first(), rows.last()];
+        let sizes = sizes.map(|row| row.map_or(String::new(), |row| bytes(row.block_bytes)));
+        let about = about_sizes(&machine, problem, &sizes.join(" to "));
         text(&report, &machine, &about, &assumed_by(&machine, problem.both_ports(), options))
     })?;
     Ok(Outcome::Fine)
@@ -138,15 +125,27 @@ pub(super) fn compared(
         Problem::new(operation, machine.ranks(), machine.ports, 1).map_err(Error::from)?;
     let (exchange, given) = (Exchange::new(machine, &problem)?, parameters(set)?);
     starting("predicting block sizes", measured.rows.len() as u64);
-    let predict = |row: &(u64, u64, f64)| {
-        let predicted = predicted(&exchange.clone().block_bytes(row.1)?, algorithm, &given);
+    let predict = |&(size_bytes, block_bytes, measured_seconds): &(u64, u64, f64)| {
+        let exchange = exchange.clone().block_bytes(block_bytes)?;
+        let (algorithm, parameters, time) = predicted(&exchange, algorithm, &given)?;
+        let predicted_seconds = time.total();
+        let ratio = measured_seconds / predicted_seconds;
         (PROGRESS.done)(1);
-        predicted
+        Ok(Row {
+            size_bytes,
+            block_bytes,
+            measured_seconds,
+            predicted_seconds,
+            ratio,
+            algorithm,
+            parameters,
+            time,
+        })
     };
-    let predicted = measured.rows.iter().map(predict).collect::<anyhow::Result<Vec<_>>>()?;
-    let times = predicted.iter().zip(&measured.rows).map(|((.., time), row)| (*time, row.2));
-    let fit = Scaling::fit(&times.collect::<Vec<_>>());
-    Ok(Compared { measured, problem, predicted, fit })
+    let rows = measured.rows.iter().map(predict).collect::<anyhow::Result<Vec<_>>>()?;
+    let times: Vec<_> = rows.iter().map(|row| (row.time, row.measured_seconds)).collect();
+    let fit = Scaling::fit(&times);
+    Ok(Compared { measured, problem, rows, fit })
 }
 
 /// Waits for links, which only simulations without barriers find, count as transmission.
@@ -167,18 +166,18 @@ fn predicted(
     Ok((best.algorithm.clone(), best.parameters.clone(), time))
 }
 
-/// The machine with the values of a fit, to four digits.
+/// The machine with the values of a fit.
 fn scaled(machine: &Machine, fit: &Scaling) -> Machine {
     let mut machine = machine.clone();
-    let times = |values: &PerClass, factor: f64| {
-        PerClass::each(&values.values().iter().map(|value| value * factor).collect::<Vec<_>>())
+    let times = |values: &PerClass, factor: Option<f64>| {
+        let values = values.values().iter().map(|value| value * factor.unwrap_or(1.0));
+        PerClass::each(&values.collect::<Vec<_>>())
     };
-    let rounded = |value: f64| format!("{value:.3e}").parse().unwrap_or(value);
-    let (timing, factor) = (&mut machine.timing, 1.0 / rounded(1.0 / fit.per_byte.unwrap_or(1.0)));
-    timing.startup = times(&timing.startup, rounded(fit.startup.unwrap_or(1.0)));
-    timing.per_byte = times(&timing.per_byte, factor);
-    timing.injection.rank *= factor;
-    timing.injection.node *= factor;
+    let timing = &mut machine.timing;
+    timing.startup = times(&timing.startup, fit.startup);
+    timing.per_byte = times(&timing.per_byte, fit.per_byte);
+    timing.injection.rank *= fit.per_byte.unwrap_or(1.0);
+    timing.injection.node *= fit.per_byte.unwrap_or(1.0);
     machine
 }
 
@@ -191,22 +190,10 @@ pub(super) fn write_fitted(
 ) -> anyhow::Result<Outcome> {
     anyhow::ensure!(!of_links(machine), "--out: the bandwidth of each link stays as it is listed");
     let Compared { measured, fit, .. } = found;
-    let mut machine = scaled(machine, fit);
-    let source = format!(
-        "fitted to {} ({}), error {:.0} %",
-        path.display(),
-        measured.benchmark,
-        fit.error * 100.0
-    );
-    for key in ["startup", "per_byte", "injection"] {
-        machine.sources.retain(|(known, _)| known != key);
-        machine.sources.push((key.to_owned(), printable(&source)));
-    }
-    let file = spec::write_file(&machine).map_err(Error::ShortForm)?;
-    match out {
-        Some(path) => write_file(path, |out| Ok(out.write_all(file.as_bytes())?))?,
-        None => print_text(&file)?,
-    }
+    let (path, benchmark, error) = (path.display(), measured.benchmark, fit.error * 100.0);
+    let source = format!("fitted to {path} ({benchmark}), error {error:.0} %");
+    let sources = ["startup", "per_byte", "injection"].map(|key| (key, &*source));
+    write_or_print(out, &measured_file(scaled(machine, fit), sources)?)?;
     Ok(Outcome::Fine)
 }
 
@@ -230,7 +217,7 @@ fn text(report: &Report<'_>, machine: &Machine, about: &str, assumed: &str) -> A
             seconds(row.measured_seconds).into(),
             seconds(row.predicted_seconds).into(),
             times(row.ratio).into(),
-            Field::Setting(Some(row.algorithm.to_owned()), row.parameters.clone()),
+            Field::Setting(Some(row.algorithm.clone()), row.parameters.clone()),
         ]
     });
     let each = |values: &[f64], show: fn(f64) -> String, factor: Option<f64>| {

@@ -2,17 +2,16 @@
 //! slice of a TPU. Needs no privileges and no network.
 
 use std::env;
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context;
-use topocoll::spec::{Reading, write_file as machine_file};
+use topocoll::spec::{Reading, write_file};
 use topocoll::text::printable;
 use topocoll::{Error, Machine, PerClass, files, machine};
 
 use crate::error::say;
 use crate::programs::output;
-use crate::render::{check_files, print_text, write_file};
+use crate::render::{check_files, write_or_print};
 use crate::{Outcome, args};
 
 /// Programs that list what is in a node: the first whose output is read.
@@ -44,11 +43,7 @@ pub(super) fn run(args: &args::Detect) -> anyhow::Result<Outcome> {
             cite(&mut machine, key, format!("assumed; measure it: {measure}"));
         }
     }
-    let text = machine_file(&machine).map_err(Error::ShortForm)?;
-    match &args.out {
-        Some(path) => write_file(path, |out| Ok(out.write_all(text.as_bytes())?))?,
-        None => print_text(&text)?,
-    }
+    write_or_print(args.out.as_deref(), &write_file(&machine).map_err(Error::ShortForm)?)?;
     Ok(Outcome::Fine)
 }
 

@@ -1,6 +1,6 @@
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tempfile::{Builder, NamedTempFile, TempDir};
 
+use super::print_text;
 use crate::unfinished::Unfinished;
 
 /// Refuses files that cannot be written, and two options that name the same file, before any work
@@ -37,6 +38,14 @@ pub(crate) fn write_file(
     fill: impl FnOnce(&mut File) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     replace(path, fill).with_context(|| cannot_write(path))
+}
+
+/// Writes a text to a file, or prints it.
+pub(crate) fn write_or_print(path: Option<&Path>, text: &str) -> anyhow::Result<()> {
+    match path {
+        Some(path) => write_file(path, |out| Ok(out.write_all(text.as_bytes())?)),
+        None => print_text(text),
+    }
 }
 
 /// Writes a new or empty folder that appears complete or not at all: a temporary folder beside it is
