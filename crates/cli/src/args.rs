@@ -12,7 +12,7 @@ use clap::{
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use topocoll::spec::{Attributes, Reading, Taper};
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
-use topocoll::{Collective, Injection, Ports, Setting};
+use topocoll::{Collective, Injection, Ports, Rank, Setting};
 
 use crate::error::{say, set_colour};
 use crate::values::{
@@ -49,7 +49,12 @@ pub(crate) fn command() -> clap::Command {
 /// Invalid arguments, or a request for the help or the version.
 pub(crate) fn read() -> clap::error::Result<Args> {
     let mut command = command();
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    // A machine on standard input with ranks on its nodes, `-*4`, would be an option.
+    let arguments = std::env::args_os().map(|argument| match argument.to_str() {
+        Some(text) if text.starts_with("-*") => format!(" {text}").into(),
+        _ => argument,
+    });
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
     if let Some((name, given)) = matches.subcommand() {
         let refused = |refused| Error::raw(ErrorKind::ArgumentConflict, format!("{refused}\n"));
         uses::check(name, given).map_err(refused)?;
@@ -60,7 +65,8 @@ pub(crate) fn read() -> clap::error::Result<Args> {
         given.flatten().find_map(|size| note_on_sizes(size.to_str()?))
     });
     let args = Args::from_arg_matches_mut(&mut matches);
-    let args = args.map_err(|error| error.format(&mut command))?;
+    let mut args = args.map_err(|error| error.format(&mut command))?;
+    args.command.note_ranks();
     set_colour(args.color);
     if let Some(note) = note {
         say(&note);
@@ -189,12 +195,31 @@ pub(crate) struct Open {
     /// Host file or rankfile: ranks are on the nodes that it names, as many as their slots, in its order
     #[arg(long, value_name = "FILE")]
     pub(crate) hosts: Option<PathBuf>,
+    /// Those that exchange, if a command has them.
+    #[arg(skip)]
+    pub(crate) ranks: Option<Vec<Rank>>,
 }
 
 impl Open {
     pub(crate) fn reading(&self) -> Reading {
-        let Self { attributes, taper, nvlink, nvlink_switch, cores, .. } = self.clone();
-        Reading { attributes, taper, nvlink, nvlink_switch, cores }
+        let Self { attributes, taper, nvlink, nvlink_switch, cores, ranks, .. } = self.clone();
+        Reading { attributes, taper, nvlink, nvlink_switch, cores, ranks }
+    }
+}
+
+impl Command {
+    /// Notes the ranks that exchange for the reader of the machine.
+    fn note_ranks(&mut self) {
+        let (common, ranks) = match self {
+            Self::Select(Select { common, part, .. }) => (common, &part.ranks),
+            Self::Bounds(Bounds { common, part, .. }) => (common, &part.ranks),
+            Self::Verify(Verify { common, part, .. }) => (common, &part.ranks),
+            Self::Simulate(Simulate { common, part, .. }) => (common, &part.ranks),
+            Self::Run(Run { common, part, .. }) => (common, &part.ranks),
+            Self::Tune(Tune { common, ranks, .. }) => (common, &*ranks),
+            _ => return,
+        };
+        common.options.open.ranks = ranks.as_ref().map(|RankList(ranks)| ranks.clone());
     }
 }
 

@@ -12,7 +12,7 @@ use topocoll::text::printable;
 use topocoll::{
     Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Groups, Machine,
     Origin, Parameters, PerClass, Ports, Problem, STEPS, Schedule, Selection, Setting, Shape,
-    Solution, Subset, Timing, Topology, files,
+    Solution, Subset, Timing, Topology, files, spec,
 };
 use topocoll_report::names::resolved;
 
@@ -95,9 +95,13 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
 
 /// The machine of a name or a file, as it is read, with ranks on the hosts that are given.
 pub(crate) fn named_machine(name: &str, open: &Open) -> anyhow::Result<Machine> {
-    let machine = match name {
-        "-" => given_as_input(&open.reading())?,
-        name => topocoll::machine_with(name, &open.reading())?,
+    let machine = match name.trim_start().split_at_checked(1) {
+        Some(("-", "")) => given_as_input(&open.reading())?,
+        Some(("-", sizes)) if sizes.starts_with('*') => {
+            let machine = given_as_input(&open.reading())?;
+            spec::with_ranks_on_nodes(&machine, &sizes[1..]).map_err(Error::ShortForm)?
+        }
+        _ => topocoll::machine_with(name, &open.reading())?,
     };
     let Some(hosts) = &open.hosts else { return Ok(machine) };
     let path = hosts.display().to_string();

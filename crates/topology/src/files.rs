@@ -106,6 +106,14 @@ fn is_list_of_links(begins: &Beginning<'_>) -> bool {
 /// The most nodes, or hosts, of a file.
 const MAX_NODES: usize = 1 << 20;
 
+/// The hosts of a list as Slurm writes it, such as `n[1-4],login`.
+///
+/// # Errors
+/// No such list, or more hosts than a machine has.
+pub fn host_list(list: &str) -> Result<Vec<String>, SpecError> {
+    Ok(hostlist::expand(list, MAX_NODES)?)
+}
+
 /// Reads a machine named `name` from a text of any kind. Files that it names are relative to the
 /// current folder.
 ///

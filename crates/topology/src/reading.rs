@@ -2,6 +2,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::Rank;
 use crate::error::SpecError;
 use crate::graph_file::{Attributes, NOT_JSON};
 use crate::number::fraction;
@@ -23,6 +24,8 @@ pub struct Reading {
     pub nvlink_switch: Option<bool>,
     /// Whether each core of a host of a SimGrid platform is a rank; otherwise each host is.
     pub cores: bool,
+    /// The ranks that exchange, where only some do: all are in one tree, if Slurm's file has several.
+    pub ranks: Option<Vec<Rank>>,
 }
 
 /// The text of a file, the name of the machine, and how to read them. Files that it names are in `folder`.

@@ -5,7 +5,7 @@ use std::env;
 use std::path::Path;
 
 use anyhow::Context;
-use topocoll::spec::{Reading, write_file};
+use topocoll::spec::{Reading, SpecError, write_file};
 use topocoll::text::printable;
 use topocoll::{Error, Machine, PerClass, files, machine};
 
@@ -48,6 +48,7 @@ pub(super) fn run(args: &args::Detect) -> anyhow::Result<Outcome> {
 }
 
 fn cite(machine: &mut Machine, key: &str, source: String) {
+    machine.sources.retain(|(known, _)| known != key);
     machine.sources.push((key.to_owned(), source));
 }
 
@@ -100,6 +101,7 @@ fn job((node, measure): (Machine, String)) -> anyhow::Result<(Machine, String)> 
     let mut job = machine(&format!("cluster:{}", form.join(","))).with_context(rule)?;
     let [number, nodes] =
         ["SLURM_JOB_ID", "SLURM_JOB_NODELIST"].map(|name| variable(name).unwrap_or_default());
+    job = switches(&groups, &nodes).unwrap_or(job);
     cite(&mut job, "title", printable(&format!("Slurm job {number}")));
     cite(&mut job, "shape", printable(&format!("{TASKS}={tasks} SLURM_JOB_NODELIST={nodes}")));
     let rates = rates(Path::new(ADAPTERS));
@@ -131,13 +133,28 @@ fn job((node, measure): (Machine, String)) -> anyhow::Result<(Machine, String)> 
         job.set_ports(u32::MAX);
         cite(&mut job, "ports", "assumed: all at once, as in the node".to_owned());
     }
-    if let Some(tree) = listed("scontrol", &["show", "topology"]) {
-        let hosts = tree.topology.nodes();
-        let command = "scontrol show topology | topocoll bounds -";
-        say(&format!("note: the switches of all {hosts} hosts of the cluster: {command}"));
-    }
     let measure = format!("topocoll calibrate --mpi --launch 'mpirun -np {}'", job.ranks());
-    Ok((job, measure))
+    Ok((job.with_values_of_links(), measure))
+}
+
+/// The nodes of a job and the switches above them, if these are listed.
+fn switches(groups: &[(u32, u32)], nodes: &str) -> Option<Machine> {
+    let tree = listed("scontrol", &["show", "topology"])?;
+    let count: u64 = groups.iter().map(|(nodes, _)| u64::from(*nodes)).sum();
+    let placed = files::host_list(nodes).and_then(|hosts| {
+        if hosts.len() as u64 != count {
+            return Err(format!("{} hosts in SLURM_JOB_NODELIST, of {count}", hosts.len()).into());
+        }
+        let tasks =
+            groups.iter().flat_map(|(nodes, tasks)| std::iter::repeat_n(tasks, *nodes as usize));
+        let lines = hosts.iter().zip(tasks).map(|(host, tasks)| format!("{host}:{tasks}\n"));
+        files::place(&tree, &lines.collect::<String>())
+    });
+    let refused = |why: &SpecError| {
+        let why = printable(&why.message);
+        say(&format!("note: scontrol show topology: {why}: links between nodes are not known"));
+    };
+    placed.inspect_err(refused).ok()
 }
 
 /// Nodes and tasks of each, in order, of a text such as `4(x2),3`.

@@ -75,13 +75,19 @@ fn a_slurm_job_has_the_nodes_of_its_variables() {
     let gpus = recorded("h100-topo.txt");
     let tree = recorded("scontrol-show-topology.txt");
     let (machine, text, notes) = detected(&[("nvidia-smi", &gpus), ("scontrol", &tree)], &job);
-    assert_eq!(machine.topology.short_form(), "cluster:2*8,4", "{text}");
+    assert_eq!(machine.topology.short_form(), "network*8,8,4", "{text}");
+    assert_eq!((machine.topology.links(), notes.as_str()), (6, ""), "{text}");
+    assert!(text.contains("nodes = [\"n1\", \"n2\", \"n3\"]\nswitches = [\"s0\"]"), "{text}");
     assert!(machine.source("shape").unwrap().contains("SLURM_TASKS_PER_NODE=8(x2),4"), "{text}");
     let per_byte = machine.timing.per_byte.values();
     assert_eq!((per_byte[0], per_byte[1]), (1.0 / 450e9, 1e-9), "{text}");
     assert!(machine.source("per_byte").unwrap().ends_with("inter-node: assumed"), "{text}");
     assert!(text.contains("calibrate --mpi --launch 'mpirun -np 20'"), "{text}");
-    assert!(notes.contains("the switches of all 8 hosts"), "{notes}");
+    // The tree has no such hosts.
+    let others = [job[0], ("SLURM_JOB_NODELIST", "m[1-3]"), job[2]];
+    let (machine, text, notes) = detected(&[("nvidia-smi", &gpus), ("scontrol", &tree)], &others);
+    assert_eq!(machine.topology.short_form(), "cluster:2*8,4", "{text}");
+    assert!(notes.contains("m1 is not a node of"), "{notes}");
     // A node alone is what its programs list.
     let alone = [("SLURM_TASKS_PER_NODE", "8")];
     assert_eq!(detected(&[("nvidia-smi", &gpus)], &alone).0.topology.nodes(), 1);

@@ -23,11 +23,26 @@ const BEGINNINGS: &[(&[&str], &str)] = &[
     (&["+--", "| NVIDIA-SMI"], "this is nvidia-smi's text: `nvidia-smi topo -m`"),
     (&["source,destination,"], "this is a table of routes: a machine file names it"),
     (&["router "], "BookSim's anynet is not read: write a list of links"),
+    (&["topology = "], "BookSim's configuration is not read: write a short form such as torus:8x8"),
+    (
+        &["cloud.google.com/", "gke-", "tpu-topology"],
+        "GKE's topology strings are not read: write a short form such as torus:4x4x4",
+    ),
     (&["topology:", "npus_count:"], "ASTRA-sim's network is not read: write a machine file"),
 ];
 
-/// Columns of measured times: OSU's micro-benchmarks, IMB, nccl-tests.
-const COLUMNS: [&str; 3] = ["Latency(us)", "t_avg[usec]", " algbw "];
+/// Words within files that are not machine files, and what to do: columns of measured times of OSU's
+/// micro-benchmarks, IMB and nccl-tests; traces.
+const WORDS: &[(&[&str], &str)] = &[
+    (
+        &["Latency(us)", "t_avg[usec]", " algbw "],
+        "these are measured times: topocoll compare MACHINE FILE",
+    ),
+    (
+        &["chakra", "\"traceEvents\"", "Total Time (ns)"],
+        "traces of collectives (Chakra, nsys) are not read: topocoll compare reads times of benchmarks",
+    ),
+];
 
 /// What the file most likely is.
 pub(super) fn of(begins: &Beginning<'_>) -> Option<&'static str> {
@@ -36,11 +51,8 @@ pub(super) fn of(begins: &Beginning<'_>) -> Option<&'static str> {
     let is = |(words, _): &&(&[&str], _)| words.iter().any(|word| first.starts_with(word));
     let all = |is: fn(&str) -> bool| begins.lines.iter().all(|line| is(line));
     let is_number = |c: char| c.is_ascii_digit() || ".,; \t".contains(c);
-    let is_column = |column: &&str| begins.text.contains(column);
-    match BEGINNINGS.iter().find(is) {
-        _ if COLUMNS.iter().any(is_column) => {
-            Some("these are measured times: topocoll compare MACHINE FILE")
-        }
+    let has = |(words, _): &&(&[&str], _)| words.iter().any(|word| begins.text.contains(word));
+    match WORDS.iter().find(has).or_else(|| BEGINNINGS.iter().find(is)) {
         Some((_, guess)) => Some(guess),
         None if first.is_empty() => Some("the file is empty"),
         None if is_value(first) => Some("a machine file has title, shape, ports and timing"),

@@ -240,7 +240,6 @@ fn tree(
         let message = format!("{} is below itself: switches form a tree", switch.name());
         return Err(switch.wrong(message));
     }
-    refuse_forest(switches, &below, &above)?;
     let mut links = Vec::new();
     for (number, switch) in switches.iter().enumerate() {
         let to_host = Capacity::Relative { times: speed(number), over: least }.lowest();
@@ -257,39 +256,73 @@ fn tree(
         }
     }
     let top = level.iter().max().copied().unwrap_or(0);
-    let listed = ListedGraph {
-        nodes: hosts.len() as u32,
-        switches: switches.len() as u32,
-        names: hosts
-            .into_iter()
-            .chain(switches.iter().map(|s| s.name.unwrap_or_default().to_owned()))
-            .collect(),
-        classes: (0..=top).map(|level| format!("level {level}")).collect(),
-        links,
-        ..ListedGraph::default()
-    };
+    let mut classes: Vec<_> = (0..=top).map(|level| format!("level {level}")).collect();
+    let own = switches.iter().map(|switch| switch.name.unwrap_or_default().to_owned());
+    let (nodes, mut names) = (hosts.len() as u32, hosts);
+    names.extend(own);
+    let trees = trees(&below, &above);
+    let is_forest = trees.iter().any(|tree| *tree > 0);
+    if is_forest {
+        check_tree(switches, &trees, &above, reading)?;
+        let none = names.len() as u32;
+        let kind = LinkKind::of_class(top + 1);
+        for root in (0..switches.len()).filter(|&root| above[root].is_empty()) {
+            links.extend([(nodes + root as u32, none, kind), (none, nodes + root as u32, kind)]);
+        }
+        names.push("no switch".to_owned());
+        classes.push("between trees".to_owned());
+    }
+    let switches = names.len() as u32 - nodes;
+    let listed = ListedGraph { nodes, switches, names, classes, links, ..ListedGraph::default() };
     let which = "links between switches without a LinkSpeed";
     let assumed = assumed.map(|what| format!("{which} {what}"));
-    Ok(Machine { assumed, ..network(name, listed)? })
+    let machine = Machine { assumed, ..network(name, listed)? };
+    Ok(match is_forest {
+        true => assuming(machine, "links between trees, which --ranks does not use"),
+        false => machine,
+    })
 }
 
-/// Refuses trees that have no switch in common.
-fn refuse_forest(
-    switches: &[Entry<'_>],
-    below: &[Vec<usize>],
-    above: &[Vec<usize>],
-) -> Result<(), SpecError> {
-    let (mut joined, mut open) = (vec![false; switches.len()], vec![0]);
-    while let Some(switch) = open.pop() {
-        if !std::mem::replace(&mut joined[switch], true) {
-            open.extend(below[switch].iter().chain(&above[switch]));
+/// By switch, the first switch of its tree.
+fn trees(below: &[Vec<usize>], above: &[Vec<usize>]) -> Vec<usize> {
+    let mut trees = vec![usize::MAX; below.len()];
+    for first in 0..trees.len() {
+        let mut open = vec![first];
+        while let Some(switch) = open.pop() {
+            if trees[switch] == usize::MAX {
+                trees[switch] = first;
+                open.extend(below[switch].iter().chain(&above[switch]));
+            }
         }
     }
-    let Some(other) = joined.iter().position(|joined| !joined) else { return Ok(()) };
+    trees
+}
+
+/// Refuses trees that have no switch in common, unless the ranks are all in one.
+fn check_tree(
+    switches: &[Entry<'_>],
+    trees: &[usize],
+    above: &[Vec<usize>],
+    reading: &Reading,
+) -> Result<(), SpecError> {
+    let mut ranks: Vec<_> = reading.ranks.iter().flatten().map(|rank| rank.index()).collect();
+    ranks.sort_unstable();
+    let has = |hosts: &Range<usize>| {
+        ranks
+            .get(ranks.partition_point(|rank| *rank < hosts.start))
+            .is_some_and(|rank| *rank < hosts.end)
+    };
+    let used = (0..switches.len()).filter(|&switch| has(&switches[switch].hosts));
+    let used: Vec<usize> = used.map(|switch| trees[switch]).collect();
+    if used.first().is_some_and(|first| used.iter().all(|tree| tree == first)) {
+        return Ok(());
+    }
+    let other = trees.iter().position(|tree| *tree > 0).unwrap_or(0);
     let roots = switches.iter().zip(above).filter(|(_, above)| above.is_empty());
     let roots: Vec<_> = roots.map(|(root, _)| root.name()).collect();
     let (named, count) = (roots[..roots.len().min(8)].join(", "), roots.len());
-    let rule = format!("no switch is above the {count} roots {named}; a machine is one tree");
+    let rule =
+        format!("no switch is above the {count} roots {named}; --ranks picks hosts of one tree");
     Err(switches[other].wrong(format!("{} is in another tree: {rule}", switches[other].name())))
 }
 
@@ -434,7 +467,39 @@ mod tests {
         let error = refused(&format!("{leaves}SwitchName=t Switches=s0\n"));
         assert_eq!(
             error.message,
-            "s1 is in another tree: no switch is above the 2 roots s1, t; a machine is one tree"
+            "s1 is in another tree: no switch is above the 2 roots s1, t; --ranks picks hosts of one tree"
         );
+    }
+
+    /// Ranks of one tree exchange as if its file had no other.
+    #[test]
+    fn ranks_pick_a_tree() {
+        let one =
+            "SwitchName=s0 Nodes=a[0-2]\nSwitchName=s1 Nodes=b\nSwitchName=t Switches=s[0-1]\n";
+        let forest = format!("SwitchName=x Nodes=x[0-3]\n{one}SwitchName=y Switches=x\n");
+        let with = |ranks: &[u32]| {
+            let ranks = Some(ranks.iter().copied().map(Rank).collect());
+            read_in(Path::new("forest"), &forest, &Reading { ranks, ..Reading::default() })
+        };
+        let (alone, whole) = (read("tree", one).unwrap(), with(&[4, 7]).unwrap());
+        assert_eq!((whole.ranks(), alone.ranks()), (8, 4));
+        assert!(whole.assumed.unwrap().contains("links between trees, which --ranks does not use"));
+        let links = |machine: &Machine, from: u32, to: u32| {
+            let (topology, mut route) = (&machine.topology, crate::Route::default());
+            topology.route(Rank(from), Rank(to), &mut route);
+            let mut names = Vec::new();
+            topology.for_each_link(Rank(from), &route, &mut |link| {
+                let kind = topology.link_kinds()[topology.link_kind(link)];
+                names.push((topology.link_name(link), kind.capacity));
+            });
+            names
+        };
+        for (from, to) in (0..4).flat_map(|from| (0..4).map(move |to| (from, to))) {
+            assert_eq!(links(&with(&[4]).unwrap(), 4 + from, 4 + to), links(&alone, from, to));
+        }
+        for ranks in [&[][..], &[3, 4], &[0, 7], &[8]] {
+            let refused = with(ranks).unwrap_err().message;
+            assert!(refused.contains("the 2 roots t, y; --ranks picks hosts of one"), "{refused}");
+        }
     }
 }
