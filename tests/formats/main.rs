@@ -4,5 +4,6 @@
 mod machine_files;
 mod ports;
 mod reading;
+mod refusing;
 mod unchanged;
 mod writing;

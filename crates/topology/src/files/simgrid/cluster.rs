@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use super::super::shown;
+use super::super::{assuming, shown};
 use super::quantities::{bandwidth, radical, seconds};
 use crate::number::number;
 use crate::topology::dragonfly::Dragonfly;
 use crate::topology::fat_tree::FatTree;
 use crate::xml::Element;
 use crate::{
-    Barrier, Capacity, Graph, Grid, Injection, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Timing,
-    Topology,
+    Barrier, Capacity, Graph, Grid, Injection, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Shape,
+    Timing, Topology,
 };
 
 /// The machine of a `<cluster>`, or `None` if it is a flat one.
@@ -44,7 +44,14 @@ pub(super) fn read(name: &str, cluster: &Element) -> Result<Option<Machine>, Str
         return Err(format!("radical names {hosts} hosts, but {form} has {has}"));
     }
     let timing = timing(name, bandwidth(given("bw")?)?, seconds(given("lat")?)?);
-    Ok(Some(Machine { name: name.to_owned(), timing, ..Machine::of(network) }))
+    let machine = Machine { name: name.to_owned(), timing, ..Machine::of(network) };
+    Ok(Some(match machine.topology.shape() {
+        Shape::Grid(grid) if grid.sides().len() > 1 => {
+            let order = "routes take SimGrid's dimensions from the last to the first, not from the first to the last";
+            assuming(machine, order)
+        }
+        _ => machine,
+    }))
 }
 
 /// Links of one bandwidth and latency; startup, rearrangement and barriers take no time.

@@ -127,6 +127,18 @@ fn hostile_files_are_refused_with_their_reason() {
         (NCCL[..NCCL.len() - 9].to_owned(), "open elements"),
         (NCCL.replace("<nic>", &"<nic>".repeat(300)), "more than 256 nested elements"),
         ("<system/>".into(), "0 nodes"),
+        // lstopo's XML.
+        ("<topology/>".into(), "no Core and no PU"),
+        ("<topology><object type='PU' cpuset='0xNaN'/></topology>".into(), "cpuset `0xNaN` is not"),
+        (
+            "<topology><object type='PU' allowed_cpuset='-1' cpuset='1'/></topology>".into(),
+            "allowed_cpuset `-1` is not a list of hexadecimal",
+        ),
+        (
+            format!("<topology><object type='PU' cpuset='{huge}'/></topology>"),
+            "is not a list of hexadecimal numbers",
+        ),
+        ("<topology><object type='Core'>".into(), "the file ends with 2 open elements"),
         // ibnetdiscover.
         (FABRIC.replace("4xHDR", "4xWDR"), "`4xWDR` is not a rate such as 4xHDR"),
         (FABRIC.replace("4xHDR", "NaNxHDR"), "`NaNxHDR` is not a rate"),
@@ -168,6 +180,30 @@ fn hostile_files_are_refused_with_their_reason() {
             let _ = read("changed", &String::from_utf8(bytes).unwrap());
             let doubled = format!("{}{}", &text[..end], &text[end / 2..]);
             let _ = read("doubled", &doubled);
+        }
+        let numbers = |other: &str| {
+            let is_digit = |c: char| c.is_ascii_digit();
+            text.split(is_digit).collect::<Vec<_>>().join(other)
+        };
+        let middle = text.floor_char_boundary(text.len() / 2);
+        let inserted = |what: &str| format!("{}{what}{}", &text[..middle], &text[middle..]);
+        let wide: String = text.chars().flat_map(|c| [c, '\0']).collect();
+        for hostile in [
+            numbers("NaN"),
+            numbers("-1"),
+            numbers(&huge),
+            numbers("1e999"),
+            numbers("0"),
+            text.lines().rev().map(|line| format!("{line}\n")).collect(),
+            text.lines().map(|line| format!("{line}\n{line}\n")).collect(),
+            inserted(&"[({<".repeat(50_000)),
+            inserted(&"a=\"".repeat(50_000)),
+            inserted("\u{feff}\u{e9}\u{2028}\u{fffd}"),
+            wide,
+        ] {
+            let start = std::time::Instant::now();
+            let _ = read("hostile", &hostile);
+            assert!(start.elapsed().as_secs() < 5, "{}", shown(&hostile));
         }
     }
 }
