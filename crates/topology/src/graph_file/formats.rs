@@ -162,28 +162,3 @@ fn graphs_that_are_wrong_are_refused_with_their_line() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
-
-/// A ring of many vertices: the time of a reader grows with its text.
-#[test]
-fn long_graphs_are_read_once() {
-    let count = 1 << 12;
-    let next = |i: usize| (i + 1) % count;
-    let all = |of: &dyn Fn(usize) -> String| (0..count).map(of).collect::<String>();
-    let texts = [
-        format!("graph {{\n{}}}", all(&|i| format!("n{i} -- n{}\n", next(i)))),
-        all(&|i| format!("n{i} n{} {{}}\n", next(i))),
-        format!(
-            "graph [\n{}{}]",
-            all(&|i| format!("node [ id {i} ]\n")),
-            all(&|i| format!("edge [ source {i} target {} ]\n", next(i)))
-        ),
-        format!(
-            "<graphml><graph edgedefault='undirected'>\n{}{}</graph></graphml>",
-            all(&|i| format!("<node id='{i}'/>\n")),
-            all(&|i| format!("<edge source='{i}' target='{}'/>\n", next(i)))
-        ),
-    ];
-    for text in texts {
-        assert_eq!(given(&text, "").map(|graph| sizes(&graph)), Ok((4096, 4096, 8192)));
-    }
-}

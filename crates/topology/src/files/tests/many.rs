@@ -26,6 +26,37 @@ fn long(lines: usize) -> Vec<(&'static str, String)> {
                 "{\"id\": -2}], \"links\": []}",
             ),
         ),
+        (
+            "GraphML",
+            "<graphml><graph edgedefault='undirected'>\n<node id='s'/>\n".to_owned()
+                + &all(&|l| match l % 2 {
+                    0 => format!("<node id='n{}'/>\n", l / 2),
+                    _ => format!("<edge source='n{}' target='s'/>\n", l / 2),
+                })
+                + "</graph></graphml>",
+        ),
+        (
+            "GML",
+            "graph [\nnode [ id 0 ]\n".to_owned()
+                + &all(&|l| match l % 2 {
+                    0 => format!("node [ id {} ]\n", 1 + l / 2),
+                    _ => format!("edge [ source {} target 0 ]\n", 1 + l / 2),
+                })
+                + "]",
+        ),
+        ("DOT", format!("graph {{\n{}}}", all(&|l| format!("n{l} -- s\n")))),
+        ("DOT", format!("graph {{\n{}}}", all(&|_| "node [switch=false]\n".to_owned()))),
+        ("edges", all(&|l| format!("n{l} s {{'count': 1}}\n"))),
+        (
+            "SimGrid",
+            "<platform><zone id='z' routing='Cluster'>\n".to_owned()
+                + &all(&|l| match l % 3 {
+                    0 => format!("<host id='h{}'/>\n", l / 3),
+                    1 => format!("<link id='l{}' bandwidth='1GBps'/>\n", l / 3),
+                    _ => format!("<host_link id='h{0}' up='l{0}' down='l{0}'/>\n", l / 3),
+                })
+                + "</zone></platform>",
+        ),
         ("SimGrid", PLATFORM.replace("<platform", &("<!-- x -->\n".repeat(lines) + "<platform"))),
         (
             "hwloc",
@@ -84,6 +115,7 @@ fn all_are_fast(lines: usize, most: Duration) {
         let start = Instant::now();
         let machine = read("some", &text);
         let taken = start.elapsed();
+        println!("{name:14} {:8} lines {taken:9.3?}", text.lines().count());
         let of = machine.as_ref().map_err(ToString::to_string).map(Machine::ranks);
         assert!(taken < most, "{name} {}: {taken:?}, {of:?}", shown(&text));
         let hosts = machine.as_ref().map(|machine| place(machine, "n1 slots=3\n").is_ok());
