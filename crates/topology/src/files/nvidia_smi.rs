@@ -102,7 +102,7 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
         read.paths.push(paths);
     }
     let interfaces = columns.len() - gpus.len();
-    read.network = (interfaces > 0).then(|| interfaces as f64 * INTERFACE);
+    read.network = (interfaces > 0).then_some(interfaces as f64 * INTERFACE);
     let machine = read.machine(name, reading)?;
     let machine = match machine.timing.injection.node > 0.0 {
         true => assuming(machine, &format!("{} GB/s a network interface", INTERFACE / 1e9)),

@@ -46,8 +46,9 @@ pub(super) fn read(text: &str) -> Result<Items, SpecError> {
                 keys.insert(given("id")?, Key { name, of, is_text, default: None });
             }
             ("key", "default") => {
-                let key = around.and_then(|key| keys.get_mut(key.get("id")?));
-                key.map(|key| key.default = Some(element.text.clone()));
+                if let Some(key) = around.and_then(|key| keys.get_mut(key.get("id")?)) {
+                    key.default = Some(element.text.clone());
+                }
             }
             (_, "graph") => {
                 let directed = given("edgedefault")? == "directed";
