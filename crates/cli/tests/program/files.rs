@@ -40,6 +40,12 @@ fn standard_input_is_a_file_of_any_kind() {
         assert!(code == Some(0) && of_file.contains(&stem), "{name}");
         assert_eq!(of_input, of_file.replace(&stem, " on stdin ("), "{name}");
     }
+    // Ranks on its nodes may follow.
+    let path = inputs.join("topology.yaml");
+    let (code, of_file, _) = bounds(&format!("{}*2", path.display()), &[]);
+    let (_, of_input, _) = bounds("-*2", &std::fs::read(&path).unwrap());
+    assert!(code == Some(0) && of_file.contains(" on topology*2 ("), "{of_file}");
+    assert_eq!(of_input, of_file.replace(" on topology*2 (", " on stdin*2 ("));
     for (input, said) in [
         (&b"n1 slots=0\n"[..], "`0` is not a number of ranks, 1 or more\n --> stdin:1:1"),
         (b"", "the file is empty"),
