@@ -1,17 +1,14 @@
-//! Readers: our own schedules lose nothing, those of other programs are read as far as they go, and
-//! broken or hostile files are refused.
+//! Readers: our own schedules lose nothing, those of other programs are read as far as they go.
 
-use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use common::{MEMORY, schedule_of, target};
 use proptest::prelude::*;
 use topocoll::exec::{Plan, PlanError};
-use topocoll::formats::{self, FORMATS, ReadError, Reader, Source, Target, Writer, jsonl};
+use topocoll::formats::{self, FORMATS, ReadError, Reader, Source, Writer, jsonl};
 use topocoll::{
     AnalysisError, Block, Collective, Machine, Message, Origin, Parameters, Part, Problem, Rank,
-    Recorder, Route, Schedule, Shape, Violation, count, machine, verify,
+    Recorder, Route, Schedule, Shape, count, machine, verify,
 };
 
 pub(super) fn write(
@@ -252,7 +249,7 @@ fn without_blocks_steps_and_bytes_are_counted_and_delivery_is_not_claimed() {
 }
 
 /// Step, sender, receiver and bytes of all messages.
-fn messages(schedule: &Schedule) -> Vec<(u32, u32, u32, u128)> {
+pub(super) fn messages(schedule: &Schedule) -> Vec<(u32, u32, u32, u128)> {
     let (mut out, mut does) = (Vec::new(), topocoll::Step::default());
     for step in 0..schedule.rule().steps() {
         for rank in 0..schedule.problem.ranks {

@@ -4,10 +4,10 @@ use std::io::{BufReader, Read};
 use std::time::{Duration, Instant};
 
 use common::{MEMORY, target};
-use topocoll::formats::{self, FORMATS, ReadError, Reader};
-use topocoll::{Collective, Machine, Problem, Schedule, Violation, machine, verify};
+use topocoll::formats::{self, FORMATS, ReadError, Reader, Target, jsonl};
+use topocoll::{Block, Machine, Rank, Violation, machine, verify};
 
-use super::reading::{planned, read, write};
+use super::reading::{messages, planned, read, write};
 
 /// The line and the message of a refusal.
 fn refused(name: &str, text: &str, machine: &Machine) -> (usize, String) {

@@ -69,11 +69,11 @@ impl<'a> Hosts<'a> {
     pub(super) fn add(&mut self, host: &'a str, ranks: u32, at: usize) -> Result<(), String> {
         let next = self.sizes.len();
         let number = *self.numbers.entry(host).or_insert(next);
+        if number == MAX_NODES {
+            return Err(format!("more than {MAX_NODES} hosts"));
+        }
         if number == next {
             self.sizes.push((host, 0, at));
-        }
-        if next == MAX_NODES {
-            return Err(format!("more than {MAX_NODES} hosts"));
         }
         self.in_turn |= number + 1 < next;
         let size = &mut self.sizes[number].1;
