@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use common::{MEMORY, target};
 use topocoll::formats::{self, FORMATS, ReadError, Reader, Target, jsonl};
-use topocoll::{Block, Machine, Rank, Violation, machine, verify};
+use topocoll::{Block, Machine, Rank, Schedule, Violation, count, machine, verify};
 
 use super::reading::{messages, planned, read, write};
 
