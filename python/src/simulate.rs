@@ -101,7 +101,7 @@ impl Run {
             let counts =
                 count_steps(schedule, machine, self.demand.as_deref(), memory(), |_, step| {
                     watch.add(1);
-                    steps.push(step.time(&machine.timing).total());
+                    steps.push(step.time(machine, schedule.problem.block_bytes).total());
                 })?;
             return Ok(Found::Steps { counts: Box::new(counts), steps });
         };

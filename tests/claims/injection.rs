@@ -64,7 +64,7 @@ fn expected(
     unlimited.timing.injection = Injection::default();
     let mut seconds = 0.0;
     count_steps(schedule, &unlimited, demand, MEMORY, |step, found| {
-        let links = found.time(&unlimited.timing).transmission;
+        let links = found.time(&unlimited, 1).transmission;
         seconds += injected(schedule, machine, step, &bytes).max(links);
     })
     .unwrap();

@@ -11,4 +11,5 @@ mod graphs;
 mod injection;
 mod papers;
 mod reached;
+mod timing_values;
 mod windows;

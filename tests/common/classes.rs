@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use topocoll::{
-    Kinds, Machine, Method, PerClass, Rank, RankClasses, Schedule, Shape, Step, Transfer, count,
-    count_steps, link_totals, verify,
+    Contention, Kinds, Machine, Method, PerClass, Rank, RankClasses, Schedule, Shape, Step,
+    Transfer, count, count_steps, link_totals, verify,
 };
 
 use crate::{MEMORY, without_classes};
@@ -114,6 +114,7 @@ pub fn set_values(machine: &mut Machine, seed: u64) {
     let timing = &mut machine.timing;
     (timing.startup, timing.per_byte, timing.per_hop) =
         (values(0.3e-6), values(0.7e-9), values(0.1e-7));
+    timing.contention = Contention { alone: 1.0, several: 2.5 };
 }
 
 /// The two methods, and counting with and without classes, agree exactly.

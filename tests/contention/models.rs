@@ -8,7 +8,8 @@ use topocoll::contention::{
 };
 use topocoll::{
     AnalysisError, Block, Collective, Machine, Message, MixedRadix, Origin, Part, PerClass,
-    Problem, Rank, Recorder, Route, Schedule, Shape, conflicts, count, machine,
+    Problem, Rank, Recorder, Rendezvous, Route, Schedule, Shape, StepCount, conflicts, count,
+    count_steps, machine,
 };
 
 fn schedule(machine: &Machine, algorithm: &str, block: u64) -> Schedule {
@@ -212,8 +213,17 @@ fn a_late_message_does_not_delay_earlier_ones() {
 #[test]
 fn models_agree_without_contention() {
     for text in ["torus:8x8", "torus:4x4x4", "torus:12x8", "mesh:6x6", "tpu-v4-4x4x4"] {
-        let machine = machine(text).unwrap();
+        let mut machine = machine(text).unwrap();
+        machine.timing.per_block = 5e-9;
+        machine.endpoint.message_overhead = 4e-7;
         let schedule = schedule(&machine, "suh-shin", 512);
+        // The steps of the smallest messages have no rendezvous.
+        let mut above = u64::MAX;
+        let least = |_, step: &StepCount| above = above.min(step.largest_message as u64);
+        count_steps(&schedule, &machine, None, MEMORY, least).unwrap();
+        machine.timing.rendezvous = Rendezvous { above, time: 3e-6 };
+        let in_step = count(&schedule, &machine, None, MEMORY).unwrap();
+        assert!(in_step.rendezvous_steps < in_step.steps, "{text}");
         let traffic = Scheduled::new(&schedule, &machine);
         let closed = |model, records| {
             let mut asked = request(&traffic, &machine, model, Settings::default(), Sync::Barrier);
@@ -222,6 +232,8 @@ fn models_agree_without_contention() {
         };
         let wormhole = closed("wormhole", false);
         assert_eq!(wormhole.closed_steps as usize, wormhole.steps.len(), "{text}");
+        let apart = in_seconds(wormhole.time) / in_step.time.total() - 1.0;
+        assert!(apart.abs() < 1e-6, "{text}: {apart}");
         for model in ["wormhole", "fluid"] {
             let found = closed(model, true);
             assert_eq!(found.closed_steps, 0);

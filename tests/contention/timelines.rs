@@ -122,7 +122,7 @@ fn steps_without_shared_links_end_with_their_slowest_rank() {
             let traffic = Scheduled::new(&schedule, &machine);
             let (mut seconds, mut contended) = (Vec::new(), Vec::new());
             count_steps(&schedule, &machine, None, MEMORY, |_, step| {
-                let time = step.time(&machine.timing);
+                let time = step.time(&machine, 24);
                 seconds.push([
                     time.startup + time.transmission + time.propagation + time.rearrangement,
                     time.rearrangement,

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use topocoll::{
     Algorithm, Barrier, Budget, Catalogue, Choice, Collective, Fastest, GivenSchedule, Info,
-    Machine, NotApplicable, Parameters, PerClass, Priced, Problem, Progress, Request, Selection,
-    Setting, Solution, Time, Values, best_bounds, count, count_steps, machine,
+    Machine, NotApplicable, Parameters, PerClass, Priced, Problem, Progress, Rendezvous, Request,
+    Selection, Setting, Solution, Time, Values, best_bounds, count, count_steps, machine,
 };
 
 use crate::sweep::near;
@@ -127,12 +127,20 @@ fn drawn(random: &mut fastrand::Rng) -> Machine {
     timing.rearrangement_per_byte = *random.choice(&[0.0, 7e-10]).unwrap();
     timing.barrier = Barrier { fixed: 3e-7 * random.f64(), per_doubling: 1e-7 };
     timing.gather = random.bool();
+    timing.per_block = *random.choice(&[0.0, 0.0, 3e-9]).unwrap();
+    if random.u8(..3) == 0 {
+        timing.rendezvous = Rendezvous { above: 1 << random.u8(5..18), time: 1e-5 * random.f64() };
+    }
+    timing.contention.alone = *random.choice(&[f64::INFINITY, 1.0, 2.5]).unwrap();
+    timing.contention.several = *random.choice(&[f64::INFINITY, 1.0, 2.5]).unwrap();
+    machine.endpoint.message_overhead = *random.choice(&[0.0, 0.0, 2e-6]).unwrap();
     machine
 }
 
-fn terms(time: Time) -> [f64; 5] {
-    let Time { startup, transmission, propagation, rearrangement, barrier } = time;
-    [startup, transmission, propagation, rearrangement, barrier]
+fn terms(time: Time) -> [f64; 7] {
+    let Time { startup, transmission, propagation, rearrangement, barrier, .. } = time;
+    let Time { rendezvous, block_copies, .. } = time;
+    [startup, transmission, propagation, rearrangement, barrier, rendezvous, block_copies]
 }
 
 /// `select` and `simulate` give equal times, term by term.

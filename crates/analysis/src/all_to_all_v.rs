@@ -63,7 +63,7 @@ pub(crate) fn count(
         sums.add(&one);
         follower.exchange(step, &mut sizes);
     }
-    Ok(sums.close(schedule, &machine.timing))
+    Ok(sums.close(schedule, machine))
 }
 
 /// Moves the sizes as the schedule moves the blocks.

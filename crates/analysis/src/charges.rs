@@ -2,7 +2,8 @@
 
 use smallvec::SmallVec;
 use topocoll_topology::{
-    INTRA_NODE, LinkId, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Rank, Timing, Topology,
+    Contention, INTRA_NODE, LinkId, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Rank, Timing,
+    Topology,
 };
 
 use crate::route_links::RouteLinks;
@@ -147,6 +148,8 @@ pub(crate) struct Charges {
     classes: usize,
     /// The class and bytes whose transmission is charged.
     transmission: (usize, u128),
+    /// Most bytes on a link of each class, where these add up.
+    loads: ByClass<u128>,
     /// The route whose propagation is charged.
     route: Weighed,
     /// Bytes on all links of a class, summed over links.
@@ -165,7 +168,24 @@ impl Charges {
         let slower = |other: usize| startup.slower(other.min(class), other.max(class));
         self.startup = Some(self.startup.map_or(class, slower));
         self.classes = self.classes.max(class + 1);
+        self.loads[class] = self.loads[class].max(bytes);
         self.transmit(rates, class, bytes);
+    }
+
+    /// Adds the largest message together with the loads of link classes beyond it, which add up as the machine
+    /// says.
+    pub(crate) fn contend(&mut self, rates: &Rates<'_>, message: u128, several: bool) {
+        let Contention { alone, several: others } = rates.timing.contention;
+        let (p, per_byte) = (if several { others } else { alone }, &rates.timing.per_byte);
+        let loads = || (0..).zip(&self.loads[..self.classes]);
+        if p == f64::INFINITY || loads().filter(|(_, load)| **load > message).count() < 2 {
+            return;
+        }
+        let seconds = |class: usize, bytes: u128| bytes as f64 * per_byte.of(class);
+        let largest = loads().map(|(class, load)| seconds(class, message.min(*load)));
+        let beyond = loads().map(|(class, load)| seconds(class, load.saturating_sub(message)));
+        let sum = largest.fold(0.0, f64::max) + Contention::norm(p, beyond);
+        self.during(rates, attoseconds(1, sum));
     }
 
     /// Adds a rank that sends, or receives, `bytes` in total; `is_node` if it is a node by itself.
@@ -275,19 +295,6 @@ impl Charges {
     /// Adds links of `class` that carry `bytes` in total.
     pub(crate) fn carry(&mut self, class: usize, bytes: u128) {
         self.carried[class] = self.carried[class].saturating_add(bytes);
-    }
-
-    /// Seconds of startup, transmission and propagation.
-    pub(crate) fn time(&self, timing: &Timing) -> Time {
-        let (class, bytes) = self.transmission;
-        let mut hops = [0; MAX_DIMENSIONS];
-        hops.iter_mut().zip(self.route.2).for_each(|(out, hops)| *out = u128::from(hops));
-        Time {
-            startup: self.startup.map_or(0.0, |class| timing.startup.of(class)),
-            transmission: bytes as f64 * per_byte(timing, class),
-            propagation: timing.per_hop.sum(&hops[..self.classes]) + self.route.1 as f64 * 1e-12,
-            ..Time::default()
-        }
     }
 }
 

@@ -393,6 +393,10 @@ impl<'a> Counter<'a> {
             out.exceed(rates, self.ports.node, [load, times], self.nodes_of_class(class));
             out.charges.node(rates, load.sum);
         }
+        // A part of the messages may have smaller ones, and then more beyond them.
+        if self.some.is_none() {
+            out.contend(rates);
+        }
         out
     }
 
@@ -424,6 +428,7 @@ impl<'a> Counter<'a> {
             }
         }
         scratch.boxes.count(grid, &self.rates, &mut out);
+        out.contend(&self.rates);
         Some(out)
     }
 
@@ -441,6 +446,7 @@ impl<'a> Counter<'a> {
         let topology = &*visitor.machine.topology;
         out.copied = out.copied.max(visitor.read((rank, step), weights, does));
         out.messages += u128::from(times) * does.sent.len() as u128;
+        out.sent = out.sent.max(does.sent.len() as u32);
         // What a rank receives is counted where it is sent, or where it is received.
         let known = received.is_empty();
         self.exceed_by_rank(rank, times, &does.sent.iter().copied(), out);
@@ -451,6 +457,7 @@ impl<'a> Counter<'a> {
         for i in 0..does.sent.len() {
             let message @ Sent { peer, bytes, packed } = does.sent[i];
             sent += bytes;
+            out.rendezvous |= visitor.machine.timing.rendezvous.of(bytes) > 0.0;
             self.count_by_node([rank, peer], 0, message, by_node);
             if !known {
                 let received = received.at(peer.index());

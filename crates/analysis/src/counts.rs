@@ -102,12 +102,12 @@ pub fn count_steps(
     }
     read(schedule, machine, |counter, schedule| {
         counter.fits(counter.kept(), memory)?;
-        let timing = &counter.visitor.machine.timing;
+        let machine = counter.visitor.machine;
         let sums = counter.each_step(false, |step, count, _| {
             each(step, count);
             true
         });
-        Ok(sums.close(schedule, timing))
+        Ok(sums.close(schedule, machine))
     })?
 }
 
@@ -124,12 +124,12 @@ pub fn count_while(
 ) -> Result<(u32, Counts), AnalysisError> {
     read(schedule, machine, |counter, schedule| {
         counter.fits(counter.kept(), memory)?;
-        let (timing, mut steps) = (&counter.visitor.machine.timing, 0u32);
+        let (machine, mut steps) = (counter.visitor.machine, 0u32);
         let sums = counter.each_step(true, |_, _, sums| {
             steps += 1;
-            !steps.is_multiple_of(64) || go_on(steps, &sums.close(schedule, timing))
+            !steps.is_multiple_of(64) || go_on(steps, &sums.close(schedule, machine))
         });
-        Ok((steps, sums.close(schedule, timing)))
+        Ok((steps, sums.close(schedule, machine)))
     })?
 }
 
@@ -147,9 +147,9 @@ pub fn count_some(
     read(schedule, machine, |counter, schedule| {
         counter.fits(counter.kept(), memory)?;
         let counter = counter.of_some(sample);
-        let timing = &counter.visitor.machine.timing;
+        let machine = counter.visitor.machine;
         let sums = counter.each_step(false, |_, _, _| true);
-        Ok(sums.close(schedule, timing))
+        Ok(sums.close(schedule, machine))
     })?
 }
 
@@ -165,5 +165,6 @@ pub fn steps_model(
     let counter = Counter::of_traffic(traffic, machine);
     let needed = by_all_threads(counter.memory()) + counter.kept();
     check_memory("link counters", needed, memory)?;
-    Ok(counter.each_step(false, |_, _, _| true).charge(machine.ranks(), &machine.timing))
+    let sums = counter.each_step(false, |_, _, _| true);
+    Ok(sums.charge(machine, traffic.block_bytes(), machine.ranks()))
 }

@@ -1,7 +1,7 @@
 //! What is counted of a step, and the sums over steps.
 
 use topocoll_schedule::Schedule;
-use topocoll_topology::Timing;
+use topocoll_topology::Machine;
 
 use crate::Time;
 use crate::charges::{Charged, Charges, Rates};
@@ -28,6 +28,10 @@ pub struct StepCount {
     pub packed: u128,
     /// Most bytes that one rank copies before the step.
     pub copied: u128,
+    /// Most messages that one rank sends.
+    pub sent: u32,
+    /// Whether a message is above the size of the machine's rendezvous.
+    pub rendezvous: bool,
     /// Most messages that one node of a cluster sends to others, or receives from them.
     pub inter_node: u32,
     /// Ranks or nodes that send, or receive, more messages than they have ports.
@@ -79,13 +83,18 @@ impl StepCount {
         }
     }
 
+    /// Adds what the loads of several link classes beyond the largest message add up to.
+    pub(crate) fn contend(&mut self, rates: &Rates<'_>) {
+        self.charges.contend(rates, self.largest_message, self.sent > 1);
+    }
+
     /// Seconds of the slowest startup, the slowest transmission with shared links charged in full,
-    /// the slowest propagation, and the rearrangement; without the barrier.
+    /// the slowest propagation, and the rearrangement of blocks of a size; without the barrier.
     #[must_use]
-    pub fn time(&self, timing: &Timing) -> Time {
-        let packed = if timing.gather { 0 } else { self.packed };
-        let rearrangement = (self.copied + packed) as f64 * timing.rearrangement_per_byte;
-        Time { rearrangement, ..self.charges.time(timing) }
+    pub fn time(&self, machine: &Machine, block_bytes: u64) -> Time {
+        let mut sums = Sums::default();
+        sums.add(self);
+        sums.charge(machine, block_bytes, 1).time
     }
 }
 
@@ -127,6 +136,10 @@ pub struct Counts {
     pub port_violations: u64,
     /// Steps in which a message crosses between nodes of a cluster.
     pub inter_node_steps: u64,
+    /// Most messages that one rank sends in a step, summed over steps.
+    pub sent: u64,
+    /// Steps with a message above the size of the machine's rendezvous.
+    pub rendezvous_steps: u64,
     /// Seconds that links are busy, summed over links.
     pub link_seconds: f64,
     /// The predicted time, term by term.
@@ -161,6 +174,8 @@ impl Sums {
         counts.rearrangements += u64::from(step.copied > 0);
         counts.rearranged_bytes += step.copied;
         counts.packed_bytes += step.packed;
+        counts.sent += u64::from(step.sent);
+        counts.rendezvous_steps += u64::from(step.rendezvous);
         counts.link_conflicts += step.shared_links;
         counts.link_contention = counts.link_contention.max(step.link_contention);
         counts.contended_steps += u64::from(step.link_contention > 1);
@@ -171,23 +186,29 @@ impl Sums {
     }
 
     /// The counts of a schedule's steps, and their seconds.
-    pub(crate) fn close(&self, schedule: &Schedule, timing: &Timing) -> Counts {
-        let block_bytes = schedule.problem.block_bytes;
-        Counts { block_bytes, ..self.charge(schedule.participants(), timing) }
+    pub(crate) fn close(&self, schedule: &Schedule, machine: &Machine) -> Counts {
+        self.charge(machine, schedule.problem.block_bytes, schedule.participants())
     }
 
-    /// The counts, and their seconds with barriers of `ranks` ranks.
-    pub(crate) fn charge(&self, ranks: u32, timing: &Timing) -> Counts {
-        let Self { counts, charged } = *self;
+    /// The counts of blocks of a size, and their seconds with barriers of `ranks` ranks.
+    pub(crate) fn charge(&self, machine: &Machine, block_bytes: u64, ranks: u32) -> Counts {
+        let (Self { counts, charged }, timing) = (*self, &machine.timing);
         let packed = if timing.gather { 0 } else { counts.packed_bytes };
-        let rearranged = counts.rearranged_bytes + packed;
+        let copied = counts.rearranged_bytes + packed;
+        let [rearrangement, block_copies] = timing.copies(copied, block_bytes);
         let barriers = counts.steps.saturating_sub(1);
-        let time = Time {
-            rearrangement: rearranged as f64 * timing.rearrangement_per_byte,
+        let rendezvous = timing.rendezvous.time * counts.rendezvous_steps as f64;
+        let overheads = machine.endpoint.message_overhead * counts.sent as f64;
+        let mut time = Time {
+            rearrangement,
+            block_copies,
+            rendezvous,
             barrier: timing.barrier.seconds(ranks) * barriers as f64,
             ..charged.time(timing)
         };
-        Counts { time, link_seconds: charged.link_seconds(&timing.per_byte), ..counts }
+        time.startup += overheads + rendezvous;
+        let link_seconds = charged.link_seconds(&timing.per_byte);
+        Counts { block_bytes, time, link_seconds, ..counts }
     }
 }
 

@@ -53,6 +53,11 @@ pub trait Traffic: Sync {
         None
     }
 
+    /// Bytes of the blocks that are copied.
+    fn block_bytes(&self) -> u64 {
+        self.schedule().map_or(1, |of| of.problem.block_bytes)
+    }
+
     /// The flit times for which nodes send at a rate, if they do.
     fn sends_for(&self) -> Option<u64> {
         None
@@ -78,6 +83,10 @@ impl<T: Traffic + ?Sized> Traffic for &T {
 
     fn schedule(&self) -> Option<&Schedule> {
         (**self).schedule()
+    }
+
+    fn block_bytes(&self) -> u64 {
+        (**self).block_bytes()
     }
 
     fn sends_for(&self) -> Option<u64> {

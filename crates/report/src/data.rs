@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use topocoll::{
-    Choice, Endpoint, Error, Exchange, Fastest, Front, Injection, Line, Machine, PerClass, Priced,
-    Progress, Selection, Sweep, bounds,
+    Choice, Contention, Endpoint, Error, Exchange, Fastest, Front, Injection, Line, Machine,
+    PerClass, Priced, Progress, Rendezvous, Selection, Sweep, bounds,
 };
 
 use super::Asked;
@@ -340,6 +340,19 @@ fn timing(machine: &Machine) -> Vec<[String; 2]> {
     let limits = [("injection of a rank", rank), ("injection of a node", node)];
     let limits = limits.into_iter().filter(|(_, per_byte)| *per_byte > 0.0);
     rows.extend(limits.map(|(name, per_byte)| row(name, rate(per_byte))));
+    if timing.per_block > 0.0 {
+        rows.push(row("copy of a block, besides its bytes", seconds(timing.per_block)));
+    }
+    if timing.rendezvous.time > 0.0 {
+        let Rendezvous { above, time } = timing.rendezvous;
+        let time = format!("{} above {}", seconds(time), bytes(above));
+        rows.push(row("rendezvous of a message", time));
+    }
+    if timing.contention != Contention::default() {
+        let Contention { alone, several } = timing.contention;
+        let both = format!("{alone}; {several} with several messages of a rank");
+        rows.push(row("exponent of loads of link classes", both));
+    }
     rows
 }
 

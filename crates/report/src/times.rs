@@ -65,12 +65,12 @@ pub(super) struct Priced {
 /// Prices every step by the steps model; `None` beyond `memory` bytes.
 pub(super) fn priced(scene: &Scene, memory: u128) -> Option<Priced> {
     let Scene { schedule, machine, .. } = scene;
-    let timing = &machine.timing;
-    let barrier = timing.barrier.seconds(schedule.problem.ranks);
+    let barrier = machine.timing.barrier.seconds(schedule.problem.ranks);
     let mut moved = false;
     let mut terms = Vec::new();
     let each = |_, count: &StepCount| {
-        let Time { startup, transmission, propagation, rearrangement, .. } = count.time(timing);
+        let Time { startup, transmission, propagation, rearrangement, .. } =
+            count.time(machine, schedule.problem.block_bytes);
         let barrier = if moved && count.messages > 0 { barrier } else { 0.0 };
         moved |= count.messages > 0;
         terms.push([startup, transmission, propagation, rearrangement, barrier]);

@@ -108,9 +108,9 @@ pub use topocoll_schedule::{
     Strided, Sync, Transfer,
 };
 pub use topocoll_topology::{
-    Along, Barrier, Capacity, Clusters, Coordinates, ENDPOINT_PARAMETERS, Endpoint,
+    Along, Barrier, Capacity, Clusters, Contention, Coordinates, ENDPOINT_PARAMETERS, Endpoint,
     EndpointParameter, Failure, Fault, FullyConnected, Graph, Grid, Groups, INTER_NODE, INTRA_NODE,
     Injection, Lattice, Link, LinkId, LinkKind, ListedGraph, MAX_DIMENSIONS, Machine, MixedRadix,
-    Order, Pattern, PerClass, Port, Ports, Rank, Route, Segment, Shape, Subset, TOPOLOGIES, Ties,
-    Timing, Topology, TopologyError, View, files, spec, text, units,
+    Order, Pattern, PerClass, Port, Ports, Rank, Rendezvous, Route, Segment, Shape, Subset,
+    TOPOLOGIES, Ties, Timing, Topology, TopologyError, View, files, spec, text, units,
 };

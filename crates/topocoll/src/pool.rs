@@ -18,7 +18,7 @@ pub(crate) mod views;
 
 use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, NotApplicable, Solution};
-use topocoll_analysis::{RankSample, counting_work};
+use topocoll_analysis::{RankSample, count, counting_work};
 use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Schedule};
 use topocoll_topology::parallel;
 
@@ -321,7 +321,7 @@ impl<'x> Pool<'x> {
                 Some(Found {
                     asked: *asked,
                     parameters: parameters.clone(),
-                    price: candidate.price.scaled(self.reference(), bytes),
+                    price: self.sized(place, candidate.price, bytes),
                     beaten: candidate.beaten,
                     other: candidate.other,
                     candidate: Some(place),
@@ -343,6 +343,29 @@ impl<'x> Pool<'x> {
         self.latest = again.collect();
         self.decide_at(&mut all, &pricing, bytes);
         all
+    }
+
+    /// The price of a candidate at another block size, with its rendezvous where it is exact.
+    fn sized(&self, place: usize, price: Price, bytes: u64) -> Price {
+        let (mut sized, machine) =
+            (price.scaled(self.reference(), bytes), self.exchange().machine());
+        let rendezvous = machine.timing.rendezvous;
+        let all = rendezvous.time * price.steps as f64;
+        let seconds = match self.candidates[place].schedule.get() {
+            Some(_) if price.priced != Priced::Exactly || all == 0.0 => 0.0,
+            _ if rendezvous.of(bytes.into()) > 0.0 => all,
+            // No message is larger than all of them.
+            Some(schedule) if rendezvous.of((price.blocks * bytes as f64) as u128) > 0.0 => {
+                let mut schedule = schedule.clone();
+                schedule.problem.block_bytes = bytes;
+                let counted = count(&schedule, machine, None, self.exchange().limits().memory);
+                counted.map_or(all, |counts| counts.time.rendezvous)
+            }
+            _ => 0.0,
+        };
+        sized.time.startup += seconds;
+        sized.time.rendezvous = seconds;
+        sized
     }
 
     /// Counts candidates whose floor is below the least exact time, the least floors of all algorithms
@@ -411,7 +434,7 @@ impl<'x> Pool<'x> {
             if let Some(place) = place {
                 self.candidates[place].counted =
                     Some(price).filter(|of| of.priced == Priced::Exactly);
-                price = price.scaled(reference, bytes);
+                price = self.sized(place, price, bytes);
             }
             if price.priced == Priced::Exactly {
                 best = best.min(price.time.total());
@@ -441,7 +464,7 @@ impl<'x> Pool<'x> {
             let (schedule, floor) = (schedule.get().expect("bug: no schedule").clone(), *floor);
             if let (Some(price), _) = self.counted(&schedule, &floor, work, None, &|_, _| true) {
                 self.candidates[place].counted = Some(price);
-                all[i].price = price.scaled(self.reference(), bytes);
+                all[i].price = self.sized(place, price, bytes);
             }
         }
     }

@@ -64,20 +64,24 @@ impl Price {
         }
     }
 
-    /// Seconds that do not depend on the block size, and seconds per byte of block.
+    /// Seconds that do not depend on the block size, and seconds per byte of block; without rendezvous, which
+    /// follows the block size in leaps.
     #[must_use]
     pub fn line(&self, block_bytes: u64) -> (f64, f64) {
-        let Time { startup, transmission, propagation, rearrangement, barrier } = self.time;
-        (startup + propagation + barrier, (transmission + rearrangement) / block_bytes as f64)
+        let Time { startup, transmission, propagation, barrier, .. } = self.time;
+        let Time { rendezvous, rearrangement, block_copies, .. } = self.time;
+        let fixed = startup - rendezvous + propagation + barrier + block_copies;
+        (fixed, (transmission + (rearrangement - block_copies)) / block_bytes as f64)
     }
 
-    /// This price for blocks of `from` bytes, converted to blocks of `to` bytes. The schedule's
-    /// messages must have the same whole blocks at both sizes.
+    /// This price for blocks of `from` bytes, converted to blocks of `to` bytes, without rendezvous. The
+    /// schedule's messages must have the same whole blocks at both sizes.
     #[must_use]
     pub fn scaled(mut self, from: u64, to: u64) -> Self {
-        let factor = to as f64 / from as f64;
-        self.time.transmission *= factor;
-        self.time.rearrangement *= factor;
+        let (factor, time) = (to as f64 / from as f64, &mut self.time);
+        time.transmission *= factor;
+        time.rearrangement = (time.rearrangement - time.block_copies) * factor + time.block_copies;
+        time.startup -= std::mem::take(&mut time.rendezvous);
         self
     }
 }
@@ -182,14 +186,15 @@ impl<'a> Pricing<'a> {
         sample: RankSample,
     ) -> Option<Price> {
         let (machine, memory) = (self.exchange.machine(), self.exchange.limits().memory);
-        let Time { startup, transmission, propagation, rearrangement, barrier } = floor.time;
+        let Time { startup, transmission, propagation, rearrangement, .. } = floor.time;
         let some = count_some(schedule, machine, memory, sample).ok()?.time;
         let time = Time {
-            startup: startup.max(some.startup),
+            startup: startup.max(some.startup - some.rendezvous),
             transmission: transmission.max(some.transmission),
             propagation: propagation.max(some.propagation),
             rearrangement: rearrangement.max(some.rearrangement),
-            barrier,
+            block_copies: some.block_copies,
+            ..floor.time
         };
         Some(Price { time, ..*floor })
     }
@@ -220,7 +225,12 @@ impl<'a> Pricing<'a> {
         if !self.exchange.machine().links_are_of_class() {
             return None;
         }
-        if !alone && !timing.injection.is_unlimited() {
+        let overhead = self.exchange.machine().endpoint.message_overhead;
+        if !alone && !(timing.injection.is_unlimited() && overhead == 0.0) {
+            return None;
+        }
+        // The largest message of each step is not known.
+        if timing.rendezvous.time > 0.0 {
             return None;
         }
         let hops = claims.hops.filter(|_| claims.contention_free)?;
@@ -229,22 +239,26 @@ impl<'a> Pricing<'a> {
         let propagation = uniform.then(|| hops as f64 * timing.per_hop.least())?;
         // Packing is charged like a rearrangement, unless the machine gathers in hardware.
         let copied = match (claims.copied_bytes, claims.rearrangements) {
-            _ if timing.rearrangement_per_byte == 0.0 => 0,
+            _ if timing.copies(1, 1)[0] == 0.0 => 0,
             (Some(0), _) => 0,
             (_, Some(0)) if timing.gather => 0,
             (Some(copied), _) if !timing.gather => copied,
             _ => return None,
         };
-        let blocks = claims.bytes as f64 / self.exchange.problem().block_bytes as f64;
+        let block_bytes = self.exchange.problem().block_bytes;
+        let [rearrangement, block_copies] = timing.copies(copied, block_bytes);
+        let blocks = claims.bytes as f64 / block_bytes as f64;
         let links = self.exchange.machine().topology.links() > 0 && claims.steps > 0;
         Some(Price {
             priced: Priced::Exactly,
             time: Time {
-                startup,
+                startup: startup + overhead * claims.steps as f64,
                 transmission,
                 propagation,
-                rearrangement: copied as f64 * timing.rearrangement_per_byte,
+                rearrangement,
+                block_copies,
                 barrier: self.barriers(claims.steps),
+                ..Time::default()
             },
             steps: claims.steps,
             blocks,
@@ -274,8 +288,8 @@ impl<'a> Pricing<'a> {
             transmission: transmission.max(volume),
             propagation: (hops * timing.per_hop.least())
                 .max(claims.steps as f64 * self.propagation),
-            rearrangement: 0.0,
             barrier: self.barriers(claims.steps),
+            ..Time::default()
         };
         Price {
             priced: Priced::AtLeast,

@@ -101,7 +101,9 @@ impl PublishedCounts {
         let timing = &machine.timing;
         let blocks = self.blocks as f64;
         let bytes = |blocks: f64| blocks * problem.block_bytes as f64;
-        let rearranged = self.rearranged_blocks.unwrap_or(0) as f64;
+        let rearranged =
+            u128::from(self.rearranged_blocks.unwrap_or(0)) * u128::from(problem.block_bytes);
+        let [rearrangement, block_copies] = timing.copies(rearranged, problem.block_bytes);
         let barriers = self.steps.saturating_sub(1) as f64;
         Price {
             priced: Priced::Published,
@@ -109,8 +111,10 @@ impl PublishedCounts {
                 startup: self.steps as f64 * timing.startup.least(),
                 transmission: bytes(blocks) * timing.per_byte.least(),
                 propagation: self.hops.unwrap_or(0) as f64 * timing.per_hop.least(),
-                rearrangement: bytes(rearranged) * timing.rearrangement_per_byte,
+                rearrangement,
+                block_copies,
                 barrier: timing.barrier.seconds(problem.ranks) * barriers,
+                ..Time::default()
             },
             steps: self.steps,
             blocks,

@@ -58,7 +58,7 @@ pub use ports::Ports;
 pub use radix::{MAX_DIMENSIONS, MixedRadix, coprime, gcd};
 pub use route::{Route, Segment};
 pub use subset::Subset;
-pub use timing::{Barrier, Injection, PerClass, Timing};
+pub use timing::{Barrier, Contention, Injection, PerClass, Rendezvous, Timing};
 pub use topology::clusters::{Clusters, INTER_NODE, INTRA_NODE};
 pub use topology::complete::FullyConnected;
 pub use topology::graph::{

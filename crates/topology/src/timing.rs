@@ -116,12 +116,63 @@ pub struct Timing {
     pub per_hop: PerClass,
     /// Rearrangement of a byte, rho.
     pub rearrangement_per_byte: f64,
+    /// Rearrangement of a block, besides its bytes.
+    pub per_block: f64,
     /// Barrier between steps, `t_b`.
     pub barrier: Barrier,
     /// Whether the hardware sends from scattered memory, so that messages need no packing.
     pub gather: bool,
     /// What ranks and nodes can put into the network.
     pub injection: Injection,
+    /// What a large message waits for besides its startup.
+    pub rendezvous: Rendezvous,
+    /// How loads of link classes beyond the largest message add up in a step.
+    pub contention: Contention,
+}
+
+/// The time in which a sender and a receiver agree on a message above a size; 0 where they do not.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Rendezvous {
+    /// The most bytes of a message that is sent at once.
+    pub above: u64,
+    /// Seconds of each larger one.
+    pub time: f64,
+}
+
+impl Rendezvous {
+    /// Seconds of a message.
+    #[must_use]
+    pub fn of(self, bytes: u128) -> f64 {
+        if bytes > self.above.into() { self.time } else { 0.0 }
+    }
+}
+
+/// The exponents p, at least 1, of the norm by which the loads of several link classes beyond the largest
+/// message add up: 1 is their sum. Infinity is their maximum: classes do not hinder each other.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Contention {
+    /// Of steps in which each rank sends one message at most.
+    pub alone: f64,
+    /// Of other steps.
+    pub several: f64,
+}
+
+impl Default for Contention {
+    fn default() -> Self {
+        Self { alone: f64::INFINITY, several: f64::INFINITY }
+    }
+}
+
+impl Contention {
+    /// The norm of some seconds.
+    #[must_use]
+    pub fn norm(p: f64, seconds: impl Iterator<Item = f64>) -> f64 {
+        match p {
+            1.0 => seconds.sum(),
+            f64::INFINITY => seconds.fold(0.0, f64::max),
+            p => seconds.map(|each| each.powf(p)).sum::<f64>().powf(1.0 / p),
+        }
+    }
 }
 
 /// Seconds in which a rank or a node sends a byte into the network, and in which it receives one,
@@ -158,10 +209,22 @@ impl Timing {
             per_byte: PerClass::uniform(1e-9),
             per_hop: PerClass::uniform(50e-9),
             rearrangement_per_byte: 0.0,
+            per_block: 0.0,
             barrier: Barrier::default(),
             gather: false,
             injection: Injection::default(),
+            rendezvous: Rendezvous::default(),
+            contention: Contention::default(),
         }
+    }
+
+    /// Seconds in which a rank copies `bytes` of blocks of `block_bytes`, and those of them that do not depend on
+    /// the size of the blocks.
+    #[must_use]
+    pub fn copies(&self, bytes: u128, block_bytes: u64) -> [f64; 2] {
+        let blocks = if bytes == 0 { 0.0 } else { bytes as f64 / block_bytes as f64 };
+        let of_blocks = blocks * self.per_block;
+        [bytes as f64 * self.rearrangement_per_byte + of_blocks, of_blocks]
     }
 
     /// Checks that values given per link class of `from`, their own machine, fit the link classes

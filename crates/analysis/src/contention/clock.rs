@@ -44,6 +44,8 @@ pub(crate) fn picoseconds(seconds: f64) -> Picoseconds {
 /// The times of a message without contention.
 pub(crate) struct Clock<'a> {
     machine: &'a Machine,
+    /// Bytes of the blocks that are copied.
+    block_bytes: u64,
     pub(crate) kinds: Kinds<'a>,
     /// Of a header over a link, by kind.
     pub(crate) hops: Vec<Picoseconds>,
@@ -56,7 +58,7 @@ pub(crate) struct Clock<'a> {
 }
 
 impl<'a> Clock<'a> {
-    pub(crate) fn new(machine: &'a Machine, settings: &Settings) -> Self {
+    pub(crate) fn new(machine: &'a Machine, settings: &Settings, block_bytes: u64) -> Self {
         let kinds = Kinds::new(machine);
         let cycle = settings.flit_bytes as f64 * kinds.fastest();
         let hop = settings.hop_cycles.map(|cycles| f64::from(cycles) * cycle);
@@ -64,12 +66,18 @@ impl<'a> Clock<'a> {
         let overhead = machine.endpoint.message_overhead + machine.endpoint.packet_overhead;
         let [cycle, overhead] = [cycle, overhead].map(picoseconds);
         let flit_bytes = settings.flit_bytes;
-        Self { machine, hops: hops.collect(), kinds, cycle, flit_bytes, overhead }
+        Self { machine, block_bytes, hops: hops.collect(), kinds, cycle, flit_bytes, overhead }
     }
 
-    /// The startup of a message: that of the slowest link class of its route.
-    pub(crate) fn startup(&self, from: Rank, to: Rank, route: &Route) -> Picoseconds {
-        picoseconds(self.kinds.startup(from, to, route))
+    /// The startup of a message: that of the slowest link class of its route, and its rendezvous.
+    pub(crate) fn startup(
+        &self,
+        (from, to): (Rank, Rank),
+        route: &Route,
+        bytes: u64,
+    ) -> Picoseconds {
+        let rendezvous = self.machine.timing.rendezvous.of(bytes.into());
+        picoseconds(self.kinds.startup(from, to, route) + rendezvous)
     }
 
     /// The transmission of a message, at the rate of the slowest channel that it takes.
@@ -87,7 +95,7 @@ impl<'a> Clock<'a> {
 
     /// The time of local copies of `bytes`.
     pub(crate) fn rearrangement(&self, bytes: u128) -> Picoseconds {
-        picoseconds(bytes as f64 * self.machine.timing.rearrangement_per_byte)
+        picoseconds(self.machine.timing.copies(bytes, self.block_bytes)[0])
     }
 
     /// When a rank that posts messages at `begin` is done with the overheads of one after `before` others.

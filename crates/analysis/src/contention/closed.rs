@@ -81,7 +81,7 @@ pub(crate) fn closed(
             shares.step(step, &mut found.starts, Some(&mut found.first));
         }
     }
-    found.link_seconds = sums.charge(machine.ranks(), &machine.timing).link_seconds;
+    found.link_seconds = sums.charge(machine, 1, machine.ranks()).link_seconds;
     Ok(found)
 }
 

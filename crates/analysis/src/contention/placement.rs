@@ -62,8 +62,8 @@ impl<'a> Placed<'a> {
     /// The jobs on `machine`.
     ///
     /// # Errors
-    /// A node that the machine does not have, two ranks on one node, or a schedule of more or fewer
-    /// ranks than nodes.
+    /// A node that the machine does not have, two ranks on one node, a schedule of more or fewer
+    /// ranks than nodes, or blocks of different sizes where copies take a time of a block.
     pub fn new(machine: &'a Machine, jobs: Vec<Job>) -> Result<Self, AnalysisError> {
         let mut on = vec![None; machine.ranks() as usize];
         for (number, job) in jobs.iter().enumerate() {
@@ -89,6 +89,16 @@ impl<'a> Placed<'a> {
                     Some(place) => *place = Some((number as u32, Rank(rank as u32))),
                 }
             }
+        }
+        let mut sizes = jobs.iter().map(|job| job.schedule.problem.block_bytes);
+        let first = sizes.next();
+        if let Some(other) = sizes.find(|&size| Some(size) != first)
+            && machine.timing.per_block > 0.0
+        {
+            let first = first.unwrap_or_default();
+            let rule = "a machine with a time of a copied block requires one size";
+            let what = format!("schedules with blocks of {first} and of {other} bytes: {rule}");
+            return Err(AnalysisError::Placement { what });
         }
         let axes = jobs.iter().map(|job| axes(machine, &job.nodes)).collect();
         Ok(Self { machine, jobs, axes, on })
@@ -149,6 +159,10 @@ impl<'a> Placed<'a> {
 }
 
 impl Traffic for Placed<'_> {
+    fn block_bytes(&self) -> u64 {
+        self.jobs.first().map_or(1, |job| job.schedule.problem.block_bytes)
+    }
+
     fn nodes(&self) -> u32 {
         self.machine.ranks()
     }

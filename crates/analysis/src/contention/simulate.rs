@@ -40,7 +40,7 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     settings.check()?;
     check_ranks(traffic.nodes(), machine)?;
     check_model(model, machine, &settings)?;
-    let clock = Clock::new(machine, &settings);
+    let clock = Clock::new(machine, &settings, traffic.block_bytes());
     if clock.cycle == 0 && model.needs_links {
         return Err(AnalysisError::Time { what: "a flit takes less than a picosecond".to_owned() });
     }

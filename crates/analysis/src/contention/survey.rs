@@ -49,7 +49,7 @@ pub(crate) fn handed(
 ) -> Picoseconds {
     ready
         .saturating_add(clock.rearrangement(send.packed.into()))
-        .saturating_add(clock.startup(from, send.to, &send.route))
+        .saturating_add(clock.startup((from, send.to), &send.route, send.bytes))
         .saturating_add(send.cycle.saturating_mul(clock.cycle))
 }
 

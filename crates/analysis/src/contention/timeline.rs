@@ -88,7 +88,7 @@ pub fn steps_timeline(
 ) -> Result<Timeline, AnalysisError> {
     check_ranks(traffic.nodes(), machine)?;
     let classes = symmetry::common(&traffic.classes(), &*machine.topology);
-    let clock = Clock::new(machine, &Settings::default());
+    let clock = Clock::new(machine, &Settings::default(), traffic.block_bytes());
     let mut rows = vec![RankStep::NONE; classes.count() as usize * steps.len()];
     let (mut share, mut now) = (Share::default(), 0.0);
     for (step, [seconds, copying]) in steps.iter().enumerate() {
@@ -100,7 +100,7 @@ pub fn steps_timeline(
             rows[at(class)].begins(begin, begin + clock.rearrangement(share.copied));
             for send in &share.sends {
                 let delivered = posted
-                    + clock.startup(rank, send.to, &send.route)
+                    + clock.startup((rank, send.to), &send.route, send.bytes)
                     + clock.transmission(rank, send.to, &send.route, send.bytes)
                     + clock.propagation(rank, &send.route);
                 let sender = &mut rows[at(class)];

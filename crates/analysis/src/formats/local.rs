@@ -37,10 +37,11 @@ pub(super) struct Local<'a> {
 
 impl<'a> Local<'a> {
     pub(super) fn new(source: &'a Source<'a>) -> Self {
+        let block_bytes = source.schedule.problem.block_bytes;
         Self {
             source,
             scheduled: Scheduled::new(source.schedule, source.machine),
-            clock: Clock::new(source.machine, &Settings::default()),
+            clock: Clock::new(source.machine, &Settings::default(), block_bytes),
             share: Share::default(),
             does: Step::default(),
             sends: Vec::new(),
@@ -59,7 +60,7 @@ impl<'a> Local<'a> {
         for send in &mut self.share.sends {
             let route = std::mem::take(&mut send.route);
             let before = self.clock.rearrangement(send.packed.into())
-                + self.clock.startup(rank, send.to, &route);
+                + self.clock.startup((rank, send.to), &route, send.bytes);
             self.sends.push(Sent {
                 to: send.to,
                 bytes: send.bytes,

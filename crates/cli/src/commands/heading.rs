@@ -1,12 +1,12 @@
 //! What a report is about, and the values that it assumes.
 
-use topocoll::{Machine, PerClass, Ports, Problem, Schedule, Shape, Timing};
+use topocoll::{Contention, Machine, PerClass, Ports, Problem, Schedule, Shape, Timing};
 use topocoll_report::words::on;
 pub(super) use topocoll_report::words::{about, about_sizes, title, title_of};
 
 use crate::args::Options;
 use crate::demand::Named;
-use crate::render::{bandwidth, duration};
+use crate::render::{bandwidth, bytes, duration};
 
 /// The problem of the ranks that take part in a schedule.
 fn of_participants(schedule: &Schedule) -> Problem {
@@ -34,7 +34,17 @@ pub(super) fn about_demand(machine: &Machine, problem: &Problem, sizes: Option<&
 /// The values that a prediction assumes, and how to give others.
 pub(super) fn assumed(machine: &Machine) -> String {
     let Timing {
-        name, startup, per_byte, per_hop, injection, rearrangement_per_byte, barrier, ..
+        name,
+        startup,
+        per_byte,
+        per_hop,
+        injection,
+        rearrangement_per_byte,
+        per_block,
+        barrier,
+        rendezvous,
+        contention,
+        ..
     } = &machine.timing;
     let links = machine.topology.links() > 0;
     let classes = machine.topology.link_classes();
@@ -67,6 +77,22 @@ pub(super) fn assumed(machine: &Machine) -> String {
     }
     if *rearrangement_per_byte > 0.0 {
         values.push(format!("rearrangement at {}", bandwidth(*rearrangement_per_byte)));
+    }
+    if *per_block > 0.0 {
+        values.push(format!("{} a block copied", duration(*per_block)));
+    }
+    if rendezvous.time > 0.0 {
+        let above = bytes(rendezvous.above);
+        values.push(format!("rendezvous {} above {above}", duration(rendezvous.time)));
+    }
+    if machine.endpoint.message_overhead > 0.0 {
+        values.push(format!("overhead {} a message", duration(machine.endpoint.message_overhead)));
+    }
+    if *contention != Contention::default() {
+        let Contention { alone, several } = contention;
+        values.push(format!(
+            "loads of axes add up with exponent {alone}, of several messages {several}"
+        ));
     }
     if barrier.seconds(machine.ranks()) > 0.0 {
         values.push(format!("barrier {}", duration(barrier.seconds(machine.ranks()))));

@@ -1,8 +1,8 @@
 use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Counts, Machine, Parameters, Schedule, StepCount, Time, Timing, check_counting_work,
-    count_steps, link_totals,
+    Counts, Machine, Parameters, Schedule, StepCount, Time, check_counting_work, count_steps,
+    link_totals,
 };
 
 use super::heading::{about_demand, about_schedule, assumed_by, title_of};
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let mut slowest = Slowest::default();
     starting("counting steps", schedule.rule().steps().into());
     let counts = count_steps(&schedule, &machine, None, memory(), |step, count| {
-        slowest.look_at(step, count, &machine.timing);
+        slowest.look_at(step, count, &machine);
         (PROGRESS.done)(1);
     })
     .map_err(topocoll::Error::from)?;
@@ -95,8 +95,8 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
 }
 
 impl Slowest {
-    fn look_at(&mut self, step: u32, count: &StepCount, timing: &Timing) {
-        let Time { startup, transmission, propagation, .. } = count.time(timing);
+    fn look_at(&mut self, step: u32, count: &StepCount, machine: &Machine) {
+        let Time { startup, transmission, propagation, .. } = count.time(machine, 1);
         let seconds = startup + transmission + propagation;
         if seconds > self.seconds {
             *self = Self { step, seconds, count: *count };
@@ -125,7 +125,7 @@ fn unequal(
     let mut slowest = Slowest::default();
     starting("counting steps", schedule.rule().steps().into());
     let each = |step, count: &StepCount| {
-        slowest.look_at(step, count, &machine.timing);
+        slowest.look_at(step, count, &machine);
         (PROGRESS.done)(1);
     };
     let counts = count_steps(&schedule, machine, Some(demand), memory(), each)

@@ -116,6 +116,16 @@ pub(crate) struct Seconds {
     pub(crate) propagation_seconds: f64,
     pub(crate) rearrangement_seconds: f64,
     pub(crate) barrier_seconds: f64,
+    /// The part of the startup, where the machine has rendezvous.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) rendezvous_seconds: f64,
+    /// The part of the rearrangement, where the machine has a time of a block.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) block_copies_seconds: f64,
+}
+
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 impl From<Time> for Seconds {
@@ -127,6 +137,8 @@ impl From<Time> for Seconds {
             propagation_seconds: time.propagation,
             rearrangement_seconds: time.rearrangement,
             barrier_seconds: time.barrier,
+            rendezvous_seconds: time.rendezvous,
+            block_copies_seconds: time.block_copies,
         }
     }
 }

@@ -341,7 +341,7 @@ fn price_of(
     let mut startup = 0.0;
     let counts = count_steps(&schedule, &alone, None, Budget::default().memory, |_, step| {
         let turns = f64::from(step.inter_node.div_ceil(machine.ports.node).max(1));
-        startup += turns * step.time(&alone.timing).startup;
+        startup += turns * step.time(&alone, block_bytes).startup;
     })?;
     let time = Time { startup, ..counts.time };
     let price = Price {

@@ -10,8 +10,8 @@ use crate::error::SpecError;
 use crate::text::printable;
 use crate::units::{parse_bytes_per_second, parse_seconds, parse_seconds_per_byte};
 use crate::{
-    Barrier, Capacity, Endpoint, Graph, Injection, LinkId, LinkKind, Machine, PerClass, Rank,
-    Shape, Ties, Topology,
+    Barrier, Capacity, Contention, Endpoint, Graph, Injection, LinkId, LinkKind, Machine, PerClass,
+    Rank, Rendezvous, Shape, Ties, Topology,
 };
 
 /// The machine file of a machine, which reads back to the same machine: equal links, routes and values. Values
@@ -251,7 +251,20 @@ fn write_timing(out: &mut String, machine: &Machine, entry: Entry<'_>) {
         let Injection { rank, node } = timing.injection;
         values.push(("injection", format!("[{}, {}]", per_byte(rank), per_byte(node))));
     }
+    if timing.per_block > 0.0 {
+        values.push(("per_block", seconds(timing.per_block)));
+    }
+    if timing.contention != Contention::default() {
+        let Contention { alone, several } = timing.contention;
+        values.push(("contention", format!("[{alone:?}, {several:?}]")));
+    }
     *out += "\n[timing]\n";
+    if timing.rendezvous.time > 0.0 {
+        let Rendezvous { above, time } = timing.rendezvous;
+        let source = quoted(machine.source("rendezvous").unwrap_or("assumed"));
+        let (above, time) = (quoted(&above.to_string()), seconds(time));
+        *out += &format!("rendezvous = {{ above = {above}, time = {time}, source = {source} }}\n");
+    }
     for (key, value) in values {
         *out += &entry(key, &value);
     }

@@ -12,8 +12,7 @@ use crate::topology::dragonfly::Dragonfly;
 use crate::topology::fat_tree::FatTree;
 use crate::xml::Element;
 use crate::{
-    Barrier, Capacity, Graph, Grid, Injection, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Shape,
-    Timing, Topology,
+    Capacity, Graph, Grid, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Shape, Timing, Topology,
 };
 
 /// The machine of a `<cluster>`, or `None` if it is a flat one.
@@ -62,9 +61,7 @@ pub(super) fn timing(name: &str, bandwidth: f64, latency: f64) -> Timing {
         per_byte: PerClass::uniform(1.0 / bandwidth),
         per_hop: PerClass::uniform(latency),
         rearrangement_per_byte: 0.0,
-        barrier: Barrier::default(),
-        gather: false,
-        injection: Injection::default(),
+        ..Timing::generic()
     }
 }
 

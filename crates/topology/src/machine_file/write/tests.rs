@@ -55,6 +55,9 @@ fn short_forms_read_back() {
         machine.timing.barrier = Barrier { fixed: -1.5e-6, per_doubling: 1e-6 };
         machine.timing.gather = true;
         machine.timing.injection = Injection { rank: 1.0 / 3e9, node: 0.0 };
+        machine.timing.per_block = 12e-9;
+        machine.timing.rendezvous = Rendezvous { above: 32 << 10, time: 6.4e-6 };
+        machine.timing.contention = Contention { alone: 1.0, several: f64::INFINITY };
         machine.endpoint.set("window", "3").unwrap();
         machine.endpoint.set("order", "random:7").unwrap();
         machine.set_ties(Ties::Balanced);
@@ -174,4 +177,27 @@ fn routes_of_their_own_are_a_table() {
     let text = write_file(&platform("FAT_TREE", "2;4,4;1,2;1,2", 16)).unwrap();
     let refused = parse_file("again", &text.replacen("#1", "#2", 1)).unwrap_err().message;
     assert!(refused.contains("link 2 of 2 from"), "{refused}");
+}
+
+#[test]
+fn values_of_implementations_are_refused_with_their_rule() {
+    let file = |line: &str| {
+        let text = write_file(&Machine::of(spec::parse_short_form("torus:4x4").unwrap())).unwrap();
+        parse_file("wrong", &text.replace("[timing]\n", &format!("[timing]\n{line}\n")))
+    };
+    for (line, rule) in [
+        (
+            "contention = { value = 0.5, source = \"x\" }",
+            "contention is 0.5, not an exponent from 1",
+        ),
+        ("contention = { value = [1, 2, 3], source = \"x\" }", "contention is [1, 2, 3], not an"),
+        ("per_block = { value = 12, source = \"x\" }", "per_block is integer, not text such as"),
+        ("rendezvous = { above = \"32KiB\", source = \"x\" }", "missing field `time`"),
+        ("rendezvous = { above = \"x\", time = \"1us\", source = \"x\" }", "not a size such as"),
+    ] {
+        let refused = file(line).unwrap_err();
+        assert!(refused.message.contains(rule) && refused.span.is_some(), "{line}: {refused:?}");
+    }
+    let read = file("contention = { value = [1, inf], source = \"x\" }").unwrap().timing.contention;
+    assert_eq!(read, Contention { alone: 1.0, several: f64::INFINITY });
 }
