@@ -1,5 +1,6 @@
 //! Machine files: TOML, every value with its source.
 
+mod implementation;
 mod network;
 mod write;
 
@@ -18,14 +19,13 @@ use crate::reading::{Reading, Source};
 use crate::spec::{Faults, NodesOn, ranks_of_nodes};
 use crate::text::printable;
 use crate::units::{
-    UnitError, parse_bytes, parse_seconds, parse_seconds_per_byte, parse_signed_seconds, port_count,
+    UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds, port_count,
 };
 use network::Network;
 pub use write::write_file;
 
 use crate::{
-    Barrier, Contention, Endpoint, Graph, Injection, Machine, PerClass, Ports, Rendezvous, Shape,
-    Ties, Timing, Topology,
+    Barrier, Endpoint, Graph, Injection, Machine, PerClass, Ports, Shape, Ties, Timing, Topology,
 };
 
 /// A machine file: every value has a source.
@@ -58,7 +58,7 @@ struct TimingTable {
     gather: Option<Entry<bool>>,
     injection: Option<Entry<Value>>,
     per_block: Option<Entry<Value>>,
-    rendezvous: Option<RendezvousEntry>,
+    rendezvous: Option<implementation::RendezvousEntry>,
     contention: Option<Entry<Value>>,
 }
 
@@ -105,23 +105,6 @@ struct BarrierEntry {
     value: Spanned<String>,
     per_doubling: Option<Spanned<String>>,
     source: Spanned<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-#[serde(expecting = "a size, a time and their source, { above = .., time = .., source = \"..\" }")]
-struct RendezvousEntry {
-    above: Spanned<String>,
-    time: Spanned<String>,
-    source: Spanned<String>,
-}
-
-impl RendezvousEntry {
-    fn read(&self) -> Result<Rendezvous, SpecError> {
-        let above = parse_bytes(self.above.get_ref()).map_err(|e| at(&self.above, e.message))?;
-        let time = parse_seconds(self.time.get_ref()).map_err(|e| at(&self.time, e.message))?;
-        Ok(Rendezvous { above, time })
-    }
 }
 
 /// The version of machine files; a file without a number has this version.
@@ -239,35 +222,21 @@ pub fn parse_file_in(
         }
         None => Injection::default(),
     };
-    let optional = [
-        ("per_block", table.per_block.as_ref().map(|entry| &entry.source)),
-        ("rendezvous", table.rendezvous.as_ref().map(|entry| &entry.source)),
-        ("contention", table.contention.as_ref().map(|entry| &entry.source)),
-    ];
-    for (key, source) in optional {
-        source.map_or(Ok(()), |source| cite(key, source))?;
+    for (key, source) in implementation::sources(table) {
+        cite(key, source)?;
     }
-    let per_block = |entry: &Entry<Value>| {
-        quantity("per_block", &entry.value, entry.value.get_ref(), parse_seconds)
-    };
     let timing = Timing {
         name: name.clone(),
         startup,
         per_byte,
         per_hop,
         rearrangement_per_byte: rearrangement,
-        per_block: table.per_block.as_ref().map_or(Ok(0.0), per_block)?,
+        per_block: implementation::per_block(table)?,
         barrier,
         gather,
         injection,
-        rendezvous: table
-            .rendezvous
-            .as_ref()
-            .map_or(Ok(Rendezvous::default()), RendezvousEntry::read)?,
-        contention: table
-            .contention
-            .as_ref()
-            .map_or(Ok(Contention::default()), |entry| contention(&entry.value))?,
+        rendezvous: implementation::rendezvous(table)?,
+        contention: implementation::contention(table)?,
     };
     let mut endpoint = Endpoint::default();
     for (key, entry) in &file.endpoint {
@@ -383,22 +352,6 @@ fn injection(value: &Spanned<Value>) -> Result<Injection, SpecError> {
             }
         },
         single => Ok(Injection { rank: one(single)?, node: 0.0 }),
-    }
-}
-
-/// The exponent of all steps, or of those with one message of a rank and of others.
-fn contention(value: &Spanned<Value>) -> Result<Contention, SpecError> {
-    let one = |item: &Value| {
-        let number = item.as_float().or_else(|| item.as_integer().map(|whole| whole as f64));
-        number.filter(|p| *p >= 1.0).ok_or_else(|| {
-            at(value, format!("contention is {item}, not an exponent from 1 to inf, or two"))
-        })
-    };
-    match value.get_ref() {
-        Value::Array(items) if items.len() == 2 => {
-            Ok(Contention { alone: one(&items[0])?, several: one(&items[1])? })
-        }
-        single => one(single).map(|p| Contention { alone: p, several: p }),
     }
 }
 

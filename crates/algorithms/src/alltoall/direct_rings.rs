@@ -1,8 +1,11 @@
 //! Every block straight to its destination over full rings: the direct complete exchange of a torus
 //! at the bisection bound, without link contention.
 //!
-//! Hinrichs et al. 1994 announce N^3/8 phases on an N x N torus, all links busy in each. This is a
-//! construction of that kind, to our knowledge a new one, for any number of dimensions and any
+//! Hinrichs et al. 1994 announce N^3/8 phases on an N x N torus, all links busy in each. Before them Hayashi
+//! and Horie (US patent 5,826,033, priority 1991) have a table of a P/8 phases for tori of P ranks in any
+//! number of dimensions, of longest side a. A2AT (Yazaki, Takaue, Ajima, Shimizu and Ishihata, ISPA 2012) orders
+//! single messages on tori and meshes so that all links are used and no barriers are needed (read: abstracts).
+//! This is a construction of that kind, to our knowledge a new one, for any number of dimensions and any
 //! sides that wrap.
 //!
 //! # One ring

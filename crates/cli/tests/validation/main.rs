@@ -28,6 +28,8 @@ struct Row {
     certainty: char,
     #[serde(default)]
     peer: bool,
+    #[serde(default)]
+    uncounted: bool,
     figure: f64,
     unit: String,
     command: String,
@@ -75,9 +77,9 @@ impl Found {
         100.0 * (self.ours / self.row.figure - 1.0)
     }
 
-    /// Whether the text was read, or is quoted by one that was.
+    /// Whether the text was read, or is quoted by one that was, and a row fixes its values.
     fn counts(&self) -> bool {
-        matches!(self.row.certainty, 'A' | 'B')
+        matches!(self.row.certainty, 'A' | 'B') && !self.row.uncounted
     }
 
     fn model(&self) -> &str {
@@ -150,7 +152,7 @@ fn plot(all: &[Found]) -> String {
             .margin(10)
             .x_label_area_size(35)
             .y_label_area_size(50)
-            .build_cartesian_2d(0.0..all.len() as f64 + 1.0, -30.0..60.0)
+            .build_cartesian_2d(0.0..all.len() as f64 + 1.0, -90.0..60.0)
             .unwrap();
         let mut mesh = chart.configure_mesh();
         mesh.x_desc("row").light_line_style(TRANSPARENT).draw().unwrap();
