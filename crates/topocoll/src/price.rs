@@ -226,7 +226,8 @@ impl<'a> Pricing<'a> {
             return None;
         }
         let overhead = self.exchange.machine().endpoint.message_overhead;
-        if !alone && !(timing.injection.is_unlimited() && overhead == 0.0) {
+        let of_each = timing.injection.is_unlimited() && overhead == 0.0;
+        if !alone && !of_each {
             return None;
         }
         // The largest message of each step is not known.

@@ -101,8 +101,7 @@ impl PublishedCounts {
         let timing = &machine.timing;
         let blocks = self.blocks as f64;
         let bytes = |blocks: f64| blocks * problem.block_bytes as f64;
-        let rearranged =
-            u128::from(self.rearranged_blocks.unwrap_or(0)) * u128::from(problem.block_bytes);
+        let rearranged = self.rearranged_blocks.unwrap_or(0) * u128::from(problem.block_bytes);
         let [rearrangement, block_copies] = timing.copies(rearranged, problem.block_bytes);
         let barriers = self.steps.saturating_sub(1) as f64;
         Price {

@@ -125,7 +125,7 @@ fn unequal(
     let mut slowest = Slowest::default();
     starting("counting steps", schedule.rule().steps().into());
     let each = |step, count: &StepCount| {
-        slowest.look_at(step, count, &machine);
+        slowest.look_at(step, count, machine);
         (PROGRESS.done)(1);
     };
     let counts = count_steps(&schedule, machine, Some(demand), memory(), each)

@@ -266,8 +266,7 @@ fn solved(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
         let pivot = (i..count).max_by(|&a, &b| rows[a][i].abs().total_cmp(&rows[b][i].abs()));
         rows.swap(i, pivot.unwrap());
         let own = rows[i].clone();
-        for (j, row) in rows.iter_mut().enumerate().filter(|(j, _)| *j != i) {
-            let _ = j;
+        for (_, row) in rows.iter_mut().enumerate().filter(|(j, _)| *j != i) {
             let factor = row[i] / own[i];
             row.iter_mut().zip(&own).for_each(|(to, from)| *to -= factor * from);
         }
