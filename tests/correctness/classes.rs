@@ -1,6 +1,7 @@
 //! Classes are true, and readers that rely on them get the results of readers that do not.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{
@@ -10,9 +11,9 @@ use common::{
 use proptest::prelude::*;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Collective, Counts, Injection, Method, Ports, Problem, Progress, RankSample, Setting, Shape,
-    check_counting_work, conflicts, count, count_some, counting_work, link_totals, machine,
-    verify_watched,
+    Capacity, Clusters, Collective, Counts, Injection, LinkKind, ListedGraph, Machine, Method,
+    Parameters, Ports, Problem, Progress, RankSample, Setting, Shape, check_counting_work,
+    conflicts, count, count_some, counting_work, link_totals, machine, verify_watched,
 };
 
 fn shape() -> impl Strategy<Value = String> {
@@ -99,6 +100,71 @@ fn symmetry_of_graphs_changes_no_count() {
     assert!(levelled > reach(4, 25), "{levelled}");
 }
 
+/// Shifts of equal leaves under one switch for each group, and one above, joined by one link or several.
+#[test]
+fn shifts_on_trees_change_no_count() {
+    let mut random = fastrand::Rng::with_seed(58);
+    let mut levelled = 0;
+    for i in 0..reach(30, 300) {
+        let counts = [random.u32(1..4), random.u32(1..4), random.u32(1..6)];
+        let mut links = Vec::new();
+        let (mut first, mut vertices) = (0, counts.iter().product::<u32>());
+        let nodes = vertices;
+        for count in counts.into_iter().rev() {
+            let cables = [random.u32(1..6), random.u32(1..6)];
+            let kinds = [0, 1].map(|class| LinkKind {
+                capacity: Capacity::Relative { times: random.u32(1..3), over: 1 },
+                ..LinkKind::of_class(class)
+            });
+            for vertex in 0..vertices {
+                let ends = [first + vertex, first + vertices + vertex / count];
+                links.extend((0..cables[0]).map(|_| (ends[0], ends[1], kinds[0])));
+                links.extend((0..cables[1]).map(|_| (ends[1], ends[0], kinds[1])));
+            }
+            first += vertices;
+            vertices /= count;
+        }
+        let listed = ListedGraph {
+            nodes,
+            switches: first + vertices - nodes,
+            classes: vec!["up".to_owned(), "down".to_owned()],
+            links,
+            ..ListedGraph::default()
+        };
+        let graph = Arc::new(listed.with_shortest_routes().unwrap());
+        let size = random.u32(1..5);
+        let ranks = nodes * size;
+        if ranks < 2 {
+            continue;
+        }
+        levelled += u32::from(graph.levels().is_some());
+        let mut machine = match size {
+            1 => Machine::of(graph),
+            size => Machine::of(Arc::new(Clusters::on(graph, &[(nodes, size)]).unwrap())),
+        };
+        set_values(&mut machine, random.u64(..));
+        let rank = random.u32(1..4);
+        machine.set_ports(Ports { rank, node: rank * size });
+        let problem =
+            Problem::new(Collective::AllToAll, ranks, machine.ports, random.u64(1..9)).unwrap();
+        let radix = Parameters::from([("radix".to_owned(), u64::from(random.u32(2..9)).into())]);
+        for (name, setting) in [
+            ("direct", Parameters::new()),
+            ("bruck", radix),
+            ("direct-spread", Parameters::new()),
+            ("pairwise-xor", Parameters::new()),
+        ] {
+            let Ok(schedule) = schedule_of(&machine, &problem, name, &setting) else { continue };
+            let place = format!("machine {i}, {name} {setting:?}, {counts:?} * {size}");
+            check_classes(&schedule, &machine, &place);
+            let plain = without_classes(&schedule);
+            let [totals, all] = [&schedule, &plain].map(|of| link_totals(of, &machine));
+            assert_eq!(totals, all, "{place}");
+        }
+    }
+    assert!(levelled > reach(20, 200), "{levelled}");
+}
+
 /// Steps between the same nodes, nodes that all do the same, and ranks that carry nothing.
 #[test]
 fn rounds_of_equal_nodes_change_no_count() {
@@ -125,6 +191,8 @@ fn rounds_of_equal_nodes_change_no_count() {
         let number = |name: &str, number: u32| (name.to_owned(), u64::from(number).into());
         let lanes = random.u32(1..=size);
         let mut settings = vec![
+            ("direct-spread", vec![]),
+            ("pairwise-xor", vec![]),
             ("clustered-matchings", vec![]),
             ("node-aware", vec![number("lanes", lanes)]),
             (
@@ -162,7 +230,8 @@ fn rounds_of_equal_nodes_change_no_count() {
                 }
                 Err(reason) => {
                     let refused = name == "node-aware" && setting.contains_key("between");
-                    assert!(refused, "{place}: {reason}");
+                    let straight = ["direct-spread", "pairwise-xor"].contains(&name);
+                    assert!(refused || straight, "{place}: {reason}");
                 }
             }
         }

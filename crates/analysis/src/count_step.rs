@@ -2,7 +2,7 @@
 
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
-use topocoll_schedule::{RankClasses, Schedule, Transfer};
+use topocoll_schedule::{RankClasses, Schedule, Step, Transfer};
 use topocoll_topology::{
     Coordinates, Grid, INTRA_NODE, Machine, Ports, Rank, Shape, coprime, parallel,
 };
@@ -218,22 +218,21 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// An upper bound on the number of route segments that are visited, if traffic has one message of each
-    /// rank in each step.
+    /// About the most route segments that are visited, if traffic has one message of each rank in each step.
     pub(crate) fn work(&self) -> u128 {
         let Visitor { machine, ranks, cyclic, source } = &self.visitor;
         let node_ports = source.schedule().map_or(1, |of| of.problem.node_ports);
-        let ports = u128::from(source.schedule().map_or(1, |of| of.problem.ports));
+        let ports = source.schedule().map_or(1, |of| self.ports_used(of));
         let dimensions = |grid: &Grid| grid.sides().len() as u128;
         // Of a message between nodes.
-        let segments = match machine.topology.network() {
+        let segments = match (machine.topology.network(), cyclic) {
             // Lines of a shift differ in the carries of all messages of a step.
-            Shape::Grid(grid) if cyclic.is_some() => ports * dimensions(grid),
-            Shape::Grid(grid) => dimensions(grid),
-            Shape::Graph(_) if cyclic.is_some() => ports,
+            (Shape::Grid(grid), Some(_)) => ports * dimensions(grid),
+            (Shape::Grid(grid), None) => dimensions(grid),
+            (Shape::Graph(_), Some(cyclic)) => cyclic.segments(),
             // Every hop of a route is visited.
-            Shape::Graph(graph) => graph.diameter().max(1).into(),
-            Shape::Complete | Shape::Clustered(_) => 1,
+            (Shape::Graph(graph), None) => graph.diameter().max(1).into(),
+            (Shape::Complete | Shape::Clustered(_), _) => 1,
         };
         // The ranks of a node share its ports.
         let per_rank = match machine.ranks() / machine.topology.nodes() {
@@ -251,6 +250,27 @@ impl<'a> Counter<'a> {
                 .sum();
         }
         u128::from(self.steps()) * u128::from(ranks.classes.count()) * per_rank
+    }
+
+    /// The most messages of a rank in a step: as many as its ports, or as some ranks send in some steps. The ranks of
+    /// a node may have more ports than their node has for all of them.
+    fn ports_used(&self, schedule: &Schedule) -> u128 {
+        /// Of steps, and of ranks.
+        const SOME: [u32; 2] = [16, 8];
+        let (rule, ports) = (schedule.rule(), schedule.problem.ports);
+        if ports == 1 {
+            return 1;
+        }
+        let (classes, mut does) = (&self.visitor.ranks.classes, Step::default());
+        let steps = || sample::spread(rule.steps(), SOME[0]);
+        let ranks =
+            sample::spread(classes.count(), SOME[1]).map(|class| classes.representative(class));
+        let sent =
+            ranks.flat_map(|rank| steps().map(move |step| (rank, step))).map(|(rank, step)| {
+                rule.step(rank, step, &mut does);
+                does.sends.len() as u32
+            });
+        sent.max().unwrap_or(0).clamp(1, ports).into()
     }
 
     /// The ranks that are visited in one step of each class, if there are classes of steps.

@@ -8,10 +8,10 @@ use crate::step_count::{Counts, StepCount};
 use crate::traffic::Traffic;
 use crate::{AnalysisError, all_to_all_v};
 
-/// An upper bound on the work of [`count`].
+/// About the most work of [`count`].
 ///
 /// Without a demand matrix it is a number of route segments: steps, times representatives of the
-/// classes, times ports, times dimensions. With one it is a number of slots and steps.
+/// classes, times ports, as far as ranks use them, times dimensions. With one it is a number of slots and steps.
 ///
 /// # Panics
 /// A schedule of other ranks than the machine's.

@@ -94,6 +94,14 @@ impl<'t> Cyclic<'t> {
         }
     }
 
+    /// The work of a shift on a tree, as of this number of links.
+    pub(crate) fn segments(&self) -> u128 {
+        match self.over {
+            Over::Grid(_) => 1,
+            Over::Tree(levels) => tree::segments(levels),
+        }
+    }
+
     /// The ranks of a node that differ in which of their messages leave it.
     pub(crate) fn members(&self) -> u32 {
         match self.classes {

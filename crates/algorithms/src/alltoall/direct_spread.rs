@@ -32,6 +32,8 @@ struct Spread {
     apart: Vec<Coordinates>,
     /// The period of equivalent ranks along each coordinate.
     periods: Coordinates,
+    /// The ranks on each node, if they are the last coordinate.
+    size: Option<u32>,
     /// A grid with other routes than the machine's, and the ranks on its nodes.
     routed: Option<(Grid, u32)>,
 }
@@ -81,7 +83,8 @@ impl Spread {
         let wraps = |u: usize| routed.as_ref().is_none_or(|(grid, _): &(Grid, _)| grid.wrap()[u]);
         let is_period = |u: usize| if is_grouped { u == 0 } else { u < last && wraps(u) };
         let periods = (0..=last).map(|u| if is_period(u) { 1 } else { sides[u] }).collect();
-        Some(Self { radix: MixedRadix::new(&sides).ok()?, apart, periods, routed })
+        let radix = MixedRadix::new(&sides).ok()?;
+        Some(Self { radix, apart, periods, size: (size > 1).then_some(size), routed })
     }
 
     /// How far the receiver of a rank with these coordinates is along u, in a round.
@@ -140,6 +143,13 @@ impl Partners for Spread {
 
     fn rounds(&self) -> std::ops::Range<u32> {
         0..self.radix.ranks()
+    }
+
+    /// The last coordinate of a round does not move the receiver to another node. Where it is 0 a rank of a node may
+    /// be idle.
+    fn class_of_round(&self, round: u32) -> Option<u64> {
+        let size = self.size.filter(|_| self.routed.is_none())?;
+        Some(u64::from(round / size) << 1 | u64::from(round % size == 0))
     }
 }
 

@@ -6,7 +6,7 @@
 //! Figure 1).
 
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Rank, Shape};
+use topocoll_topology::{Clusters, Rank, Shape};
 
 use crate::allgather::recursive_doubling::xor_classes;
 use crate::factor::direct_exchange::{self, DirectExchange, Partners};
@@ -16,6 +16,8 @@ pub(crate) struct PairwiseXor;
 
 struct Xor {
     ranks: u32,
+    /// The ranks on each node, if they are equally many.
+    size: u32,
 }
 
 impl Partners for Xor {
@@ -33,6 +35,11 @@ impl Partners for Xor {
 
     fn rounds(&self) -> std::ops::Range<u32> {
         1..self.ranks
+    }
+
+    /// Nodes are XORed with the higher bits of the round.
+    fn class_of_round(&self, round: u32) -> Option<u64> {
+        (self.size > 1).then(|| (round / self.size).into())
     }
 }
 
@@ -54,13 +61,14 @@ impl Algorithm for PairwiseXor {
             return Err(NotApplicable::Ranks { rule: "a power of two", ranks });
         }
         let ports = request.ports_per_rank()?;
+        let size = request.clusters().ok().and_then(Clusters::equal_size).unwrap_or(1);
         let mut claims = direct_exchange::claims(request, &(1..ranks), ports);
         if let Shape::Grid(grid) = request.topology.shape() {
             let sides = grid.sides().iter().copied().zip(grid.wrap().iter().copied());
             let blocks = link_load(&sides) / u128::from(ports);
             claims.link_bytes_floor = claims.bytes.max(blocks * u128::from(problem.block_bytes));
         }
-        let rule = DirectExchange { ranks, ports, partners: Xor { ranks } };
+        let rule = DirectExchange { ranks, ports, partners: Xor { ranks, size } };
         Ok(Solution::new(request, values, rule, claims))
     }
 }

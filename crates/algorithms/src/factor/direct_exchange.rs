@@ -27,6 +27,12 @@ pub(crate) trait Partners: Send + Sync {
 
     /// The rounds in which messages move; in the others all ranks keep their own block.
     fn rounds(&self) -> std::ops::Range<u32>;
+
+    /// The class of a round, less than 2^63, if rounds are known in which the same pairs of nodes exchange equally
+    /// many messages by the machine's own routes, and equally many ranks are idle.
+    fn class_of_round(&self, _round: u32) -> Option<u64> {
+        None
+    }
 }
 
 /// The rule of a direct exchange.
@@ -36,6 +42,15 @@ pub(crate) struct DirectExchange<P> {
     pub(crate) partners: P,
 }
 
+impl<P: Partners> DirectExchange<P> {
+    /// The rounds of a step.
+    fn rounds(&self, step: u32) -> std::ops::Range<u32> {
+        let rounds = self.partners.rounds();
+        let first = rounds.start + step * self.ports;
+        first..first.saturating_add(self.ports).min(rounds.end)
+    }
+}
+
 impl<P: Partners> Rule for DirectExchange<P> {
     fn steps(&self) -> u32 {
         steps(&self.partners.rounds(), self.ports)
@@ -43,9 +58,7 @@ impl<P: Partners> Rule for DirectExchange<P> {
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        let rounds = self.partners.rounds();
-        let first = rounds.start + step * self.ports;
-        for round in first..first.saturating_add(self.ports).min(rounds.end) {
+        for round in self.rounds(step) {
             let slot = || SlotSet::of(Strided::contiguous(Slot::from(round), 1));
             let (to, from) = (self.partners.to(rank, round), self.partners.from(rank, round));
             if to != rank {
@@ -71,6 +84,16 @@ impl<P: Partners> Rule for DirectExchange<P> {
 
     fn classes(&self) -> RankClasses {
         self.partners.classes()
+    }
+
+    /// Steps of as many rounds of one class as there are ports.
+    fn class_of_step(&self, step: u32) -> Option<u64> {
+        let mut rounds = self.rounds(step);
+        let whole = rounds.len() == self.ports as usize;
+        let class = self.partners.class_of_round(rounds.start)?;
+        let is_one =
+            whole && rounds.all(|round| self.partners.class_of_round(round) == Some(class));
+        Some(if is_one { class } else { 1 << 63 | u64::from(step) })
     }
 }
 

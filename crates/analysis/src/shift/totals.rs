@@ -8,8 +8,8 @@ use super::{Over, Shift, most, tree, turn};
 /// The bytes on the busiest link over several steps.
 pub(crate) enum Totals<'t> {
     Grid(&'t Grid, Vec<TotalsAlong>),
-    /// The bytes on a link of each level, upwards or downwards.
-    Tree(&'t [Level], Vec<u128>),
+    /// By level and direction, the bytes on each link that is counted.
+    Tree(&'t [Level], Vec<[Vec<u128>; 2]>),
 }
 
 /// Bytes on the links of one dimension, upwards and downwards.
@@ -25,7 +25,11 @@ impl<'t> Totals<'t> {
     pub(crate) fn new(over: Over<'t>) -> Self {
         match over {
             Over::Grid(grid) => Self::Grid(grid, vec![TotalsAlong::default(); grid.sides().len()]),
-            Over::Tree(levels) => Self::Tree(levels, vec![0; levels.len()]),
+            Over::Tree(levels) => {
+                let none =
+                    |of: &Level| [0, 1].map(|direction| vec![0; tree::counted(of, direction)]);
+                Self::Tree(levels, levels.iter().map(none).collect())
+            }
         }
     }
 
@@ -35,8 +39,12 @@ impl<'t> Totals<'t> {
         let (grid, along) = match self {
             Self::Grid(grid, along) => (*grid, along),
             Self::Tree(levels, sums) => {
-                for (level, sum) in levels.iter().zip(sums) {
-                    *sum += u128::from(tree::leaving(levels, level, shift)) * bytes;
+                for (level, sums) in levels.iter().zip(sums) {
+                    for (direction, sums) in sums.iter_mut().enumerate() {
+                        tree::passing(levels, level, direction, shift, &mut |place, messages| {
+                            sums[place] += u128::from(messages) * bytes;
+                        });
+                    }
                 }
                 return;
             }
@@ -61,7 +69,9 @@ impl<'t> Totals<'t> {
     pub(crate) fn max_link_bytes(self) -> u128 {
         let along = match self {
             Self::Grid(_, along) => along,
-            Self::Tree(_, sums) => return sums.into_iter().max().unwrap_or(0),
+            Self::Tree(_, sums) => {
+                return sums.into_iter().flatten().flatten().max().unwrap_or(0);
+            }
         };
         let along = along.into_iter().map(|TotalsAlong { lowest: mut bytes, more }| {
             let mut more: Vec<_> = more.into_iter().collect();

@@ -9,8 +9,9 @@ use crate::LinkId;
 pub struct Level {
     /// The vertices.
     pub vertices: u32,
-    /// The links from the first vertex up, and down to it.
-    pub links: [LinkId; 2],
+    /// The links from the first vertex up, and down to it: the first of them, and how many are parallel. Of c
+    /// parallel links a message takes number (source + destination) mod c.
+    pub links: [(LinkId, u32); 2],
 }
 
 impl Graph {
@@ -24,11 +25,18 @@ impl Graph {
     }
 
     fn find_levels(&self) -> Option<Vec<Level>> {
-        if self.lattice.is_some() || self.links.count() != 2 * (self.vertices() as usize - 1) {
+        if self.lattice.is_some() || self.links.count() < 2 * (self.vertices() as usize - 1) {
             return None;
         }
+        let kind = |(link, _): (LinkId, u32)| self.links.kind_number(link.0 as usize);
+        // One more link between a vertex and the only other, beside those of its kind.
+        let join = |known: &mut Option<(u32, (LinkId, u32))>, other: u32, link: LinkId| {
+            let (end, links) = known.get_or_insert((other, (link, 0)));
+            links.1 += 1;
+            (*end == other && kind(*links) == kind((link, 1))).then_some(())
+        };
         let (mut levels, mut found) = (Vec::new(), vec![false; self.vertices() as usize]);
-        // By vertex, the last parent that was seen with a link down to it, and this link.
+        // By vertex, the parent that was seen with links down to it, and these links.
         let mut below = vec![None; self.vertices() as usize];
         let mut is_parent = found.clone();
         let mut vertices: Vec<u32> = (0..self.nodes).collect();
@@ -36,8 +44,11 @@ impl Graph {
             vertices.iter().for_each(|&vertex| found[vertex as usize] = true);
             let (mut parents, mut sizes, mut first) = (Vec::new(), Vec::new(), None);
             for &vertex in &vertices {
-                let up = self.leaving(vertex).filter(|&(_, end)| !found[end as usize]);
-                let (up, parent) = only(up)?;
+                let mut above = None;
+                for (link, end) in self.leaving(vertex).filter(|&(_, end)| !found[end as usize]) {
+                    join(&mut above, end, link)?;
+                }
+                let (parent, up) = above?;
                 if parents.last() != Some(&parent) {
                     // The vertices behind it have consecutive numbers.
                     if std::mem::replace(&mut is_parent[parent as usize], true) {
@@ -45,17 +56,16 @@ impl Graph {
                     }
                     for (link, end) in self.leaving(parent).filter(|&(_, end)| found[end as usize])
                     {
-                        below[end as usize] = Some((parent, link));
+                        join(&mut below[end as usize], parent, link)?;
                     }
                     parents.push(parent);
                     sizes.push(0u32);
                 }
                 *sizes.last_mut()? += 1;
                 let (_, down) = below[vertex as usize].filter(|&(from, _)| from == parent)?;
-                let kinds =
-                    |links: [LinkId; 2]| links.map(|link| self.links.kind_number(link.0 as usize));
+                let are = |links: [(LinkId, u32); 2]| links.map(|links| (kind(links), links.1));
                 let links = [up, down];
-                if kinds(*first.get_or_insert(links)) != kinds(links) {
+                if are(*first.get_or_insert(links)) != are(links) {
                     return None;
                 }
             }
@@ -66,11 +76,18 @@ impl Graph {
             vertices = parents;
         }
         let all: u32 = levels.iter().map(|level| level.vertices).sum();
-        (all + 1 == self.vertices()).then_some(levels)
+        let links = |level: &Level| u64::from(level.vertices) * u64::from(level.parallel());
+        let links: u64 = levels.iter().map(links).sum();
+        let whole = all + 1 == self.vertices() && links == self.links.count() as u64;
+        // Of parallel links other rules may take others.
+        let known = self.routes.are_of_links() || levels.iter().all(|level| level.parallel() == 2);
+        (whole && known).then_some(levels)
     }
 }
 
-fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
-    let one = all.next()?;
-    all.next().is_none().then_some(one)
+impl Level {
+    /// The links between a vertex and the one above it, in both directions.
+    fn parallel(&self) -> u32 {
+        self.links.iter().map(|(_, parallel)| parallel).sum()
+    }
 }
