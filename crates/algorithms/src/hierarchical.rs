@@ -54,6 +54,8 @@ pub(crate) const TURNS: Parameter = Parameter::number(
 const MOST_SLOTS: u128 = 1 << 40;
 /// Messages of a node that are looked at where there are too many nodes for looking at all.
 const LOOKED_AT: u64 = 64;
+/// Messages that are looked at in all, a second, where the nodes are too many for [rows](Row).
+const MOST_LOOKED_AT: u64 = 1 << 22;
 
 /// A request for an exchange between nodes.
 pub(crate) struct InterNode<'r> {
@@ -106,13 +108,15 @@ impl<'r> InterNode<'r> {
     }
 
     /// The exchange between nodes, with whole nodes' blocks for each other, if it is an all-to-all
-    /// that sends each of them once: straight to its destination, in a message of its own.
-    pub(crate) fn straight(&self) -> Result<Option<Solution>, NotApplicable> {
+    /// that sends each of them once: straight to its destination, in a message of its own. The nodes may be too many,
+    /// if it is `in_rows` at once.
+    pub(crate) fn straight(&self, in_rows: bool) -> Result<Option<Solution>, NotApplicable> {
         let size = u64::from(self.size);
         let solution = self.solve(size * size, self.request.carrier_ports())?;
         let (rule, others) = (solution.schedule.rule(), u64::from(self.clusters.nodes()) - 1);
         let classes = rule.classes();
-        let too_large = Row::check(self.clusters).err();
+        let too_many = u64::from(classes.count()) * others > MOST_LOOKED_AT;
+        let too_large = Row::check(self.clusters).err().filter(|_| in_rows || too_many);
         // Every node sends its blocks for others at least once.
         let straight = |class: u32| {
             let (mut sent, mut single) = (0, true);

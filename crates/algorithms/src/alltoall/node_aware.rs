@@ -239,7 +239,7 @@ fn index(
     }
     let lanes = values.number("lanes", 1, size.into())?.map_or(size, |lanes| lanes as u32);
     let radix = values.number(RADIX, 2, size.into())?.unwrap_or_default() as u32;
-    let inner = match between.map(InterNode::straight).transpose()? {
+    let inner = match between.map(|between| between.straight(false)).transpose()? {
         Some(None) => {
             let rule = "for an exchange between nodes that forwards blocks";
             return Err(values.refused(RADIX, rule));
@@ -351,7 +351,7 @@ impl Algorithm for NodeAware {
         if values.is_given(RADIX) {
             return index(request, values, between.as_ref());
         }
-        let straight = between.as_ref().map_or(Ok(None), InterNode::straight)?;
+        let straight = between.as_ref().map_or(Ok(None), |between| between.straight(true))?;
         if let (Some(between), None) = (&between, &straight) {
             return between.hierarchical();
         }
