@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Graph;
-use crate::{LinkId, Rank};
+use crate::{LinkId, MixedRadix, Rank};
 
 /// A renaming of ranks that are numbered in a mixed radix: one coordinate grows, counted around its side.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -18,19 +18,16 @@ pub struct Translation {
 }
 
 impl Translation {
-    /// The new name of a rank.
-    #[must_use]
-    pub fn of(self, rank: Rank) -> Rank {
-        let [stride, side, by] = [self.stride, self.side, self.by].map(u64::from);
-        let (rank, from) = (u64::from(rank.0), u64::from(rank.0) / stride % side);
-        Rank((rank - from * stride + (from + by) % side * stride) as u32)
-    }
-
     /// The new names of nodes that hold this many ranks each, if the ranks of a node stay together.
     fn of_nodes(self, nodes: u32, size: u32) -> Option<Vec<u32>> {
+        let (ranks, below) = (nodes * size, self.stride.checked_mul(self.side)?);
+        if ranks % below > 0 {
+            return None;
+        }
+        let radix = MixedRadix::new(&[ranks / below, self.side, self.stride]).ok()?;
+        let moved = |rank| radix.shifted(Rank(rank), 1, self.by.into());
         let of_node = |node: u32| {
-            let mut ranks =
-                (node * size..(node + 1) * size).map(|rank| self.of(Rank(rank)).0 / size);
+            let mut ranks = (node * size..(node + 1) * size).map(|rank| moved(rank).0 / size);
             let first = ranks.next()?;
             ranks.all(|node| node == first).then_some(first)
         };
