@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use common::{
-    MEMORY, drawn_symmetric, machines_and_ports, priced, schedule_of, serving, set_values,
-    without_classes,
+    MEMORY, OfClasses, drawn_symmetric, machines_and_ports, priced, schedule_of, serving,
+    set_values, without_classes,
 };
 use topocoll::contention::{
     AllToAll, ContentionModel, MODELS, Ranks, Request, Routing, Scheduled, Share, Simulation, Sync,
@@ -12,7 +12,7 @@ use topocoll::contention::{
 };
 use topocoll::{
     AnalysisError, Collective, Injection, LinkId, LinkKind, ListedGraph, Machine, PerClass,
-    Problem, Rank, Schedule, machine,
+    Problem, RankClasses, Schedule, machine,
 };
 
 fn model(name: &str) -> &'static ContentionModel {
@@ -150,21 +150,6 @@ fn classes_are_simulated_as_every_rank_is_up_to_512_ranks() {
     }
 }
 
-/// The same messages, without their classes.
-struct Plain<'a>(AllToAll<'a>);
-
-impl Traffic for Plain<'_> {
-    fn nodes(&self) -> u32 {
-        self.0.nodes()
-    }
-    fn steps(&self) -> u32 {
-        self.0.steps()
-    }
-    fn share(&self, node: Rank, step: u32, out: &mut Share) {
-        self.0.share(node, step, out);
-    }
-}
-
 /// Compares some exchanges on trees and other graphs with symmetry. Returns how many have equivalent ranks.
 fn compare_drawn(machines: u32, ranks: u32) -> u32 {
     let mut random = fastrand::Rng::with_seed(57);
@@ -189,8 +174,9 @@ fn compare_drawn(machines: u32, ranks: u32) -> u32 {
             let place = format!("machine {i}, {}: {name} {setting:?}, {sync:?}", machine.name);
             folded += u32::from(compare_schedule(&schedule, &machine, sync, &place));
         }
-        let at_once = || AllToAll::new(&machine, block, MEMORY).unwrap();
-        let both: [&dyn Traffic; 2] = [&at_once(), &Plain(at_once())];
+        let all = AllToAll::new(&machine, block, MEMORY).unwrap();
+        let plain = OfClasses(&all, RankClasses::distinct(machine.ranks()));
+        let both: [&dyn Traffic; 2] = [&all, &plain];
         for routing in [Routing::DimensionOrder, Routing::Adaptive] {
             let place = format!("machine {i}, {}: {routing:?}", machine.name);
             folded += u32::from(compare(both, &machine, (Sync::Free, routing), &place));
@@ -230,8 +216,9 @@ fn parts_of_a_message_follow_the_order_of_links() {
     };
     let mut machine = Machine::of(Arc::new(listed.with_shortest_routes().unwrap()));
     machine.timing.per_byte = PerClass::each(&[1e-9, 1e-6]);
-    let at_once = || AllToAll::new(&machine, 1, MEMORY).unwrap();
-    let both: [&dyn Traffic; 2] = [&at_once(), &Plain(at_once())];
+    let all = AllToAll::new(&machine, 1, MEMORY).unwrap();
+    let plain = OfClasses(&all, RankClasses::distinct(machine.ranks()));
+    let both: [&dyn Traffic; 2] = [&all, &plain];
     for (routing, folds) in [(Routing::DimensionOrder, true), (Routing::Adaptive, false)] {
         let found = compare(both, &machine, (Sync::Free, routing), "two nodes");
         assert_eq!(found, folds, "{routing:?}");
