@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use topocoll::{
     Algorithm, Barrier, Budget, Catalogue, Choice, Collective, Fastest, GivenSchedule, Info,
-    Machine, NotApplicable, Parameters, PerClass, Priced, Problem, Progress, Rendezvous, Request,
-    Selection, Setting, Solution, Time, Values, best_bounds, count, count_steps, machine,
+    Machine, NotApplicable, Parameters, PerClass, Ports, Priced, Problem, Progress, Rendezvous,
+    Request, Selection, Setting, Solution, Time, Values, best_bounds, count, count_steps, machine,
 };
 
 use crate::sweep::near;
@@ -393,6 +393,32 @@ fn no_floor_is_below_the_bound() {
             assert!(time >= least, "{name} on {text}: {time} s, at least {least} s");
         }
     }
+}
+
+/// Startups between nodes and the bytes that nodes send each other are bounded together.
+#[test]
+fn bounds_trade_steps_between_nodes_for_their_volume() {
+    let bound = |text: &str, node: u32, block_bytes: u64| {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(Ports { rank: 1, node });
+        machine.timing.startup = PerClass::each(&[1e-6, 10e-6]);
+        machine.timing.per_byte = PerClass::each(&[1e-12, 1e-9]);
+        let problem = common::problem(&machine, Collective::AllToAll, block_bytes);
+        best_bounds(&problem, &machine, None).seconds * 1e6
+    };
+    // By hand, 16 nodes of 4 ranks: in T steps of one message of a node the 16 sets of the fewest steps in which a
+    // block may leave its node have 32 moves together if T is 4, 25 if T is 5, 15 if T is 15. A node has 16
+    // blocks for another. At least 6 steps, some of them inside nodes.
+    let steps = |steps: f64, moves: f64, bytes: f64| {
+        10.0 * steps + (6.0 - steps).max(0.0) + moves * 16.0 * bytes * 1e-3
+    };
+    for (bytes, by_hand) in [(10, steps(4.0, 32.0, 10.0)), (10_000, steps(15.0, 15.0, 10_000.0))] {
+        let found = bound("cluster:16*4", 1, bytes);
+        assert!((found - by_hand).abs() < by_hand * 1e-3, "{bytes} B: {found}, {by_hand} us");
+    }
+    // The single rank sends to one node at first, and one of four ranks to four.
+    let [even, uneven] = ["cluster:5*4", "cluster:4*4,1"].map(|text| bound(text, 8, 1));
+    assert!((even - 14.0).abs() < 0.1 && (uneven - 23.0).abs() < 0.1, "{even} {uneven}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ use topocoll_topology::{Machine, Shape};
 use best::{Cuts, strongest};
 use crossing::{bisection, injection, is_node, least_links, node_ports};
 use links::{distances, gathered, routed};
+use tradeoff::sent_by_node;
 
 /// The quantity that a lower bound limits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -223,7 +224,8 @@ pub fn asymptotic_bounds(problem: &Problem) -> Vec<AsymptoticBound> {
 /// The time is the least startup times the steps, with the least between nodes for the fewest steps
 /// between them, plus the largest volume at the speed of its links, plus a diameter of hops, plus
 /// barriers. Of an all-to-all it is the least over all numbers of
-/// steps, each with its volume by the [`TradeOff`].
+/// steps, each with its volume by the [`TradeOff`], and at least that over all numbers of steps between nodes of
+/// equal sizes, with what these send to each other.
 ///
 /// With a demand matrix the bounds are those of ports, nodes and startups.
 #[must_use]
@@ -247,15 +249,26 @@ pub(crate) fn startups(n: u64, k: u64) -> u64 {
 /// The least steps of a schedule: each multiplies the ranks that have a block by at most the ports
 /// of a rank and 1, and the nodes where a rank has it by at most the ports of a node and 1.
 pub(crate) fn least_startups(problem: &Problem, machine: &Machine) -> u64 {
-    startups(problem.ranks.into(), problem.ports.into()).max(startups_between(problem, machine))
-}
-
-/// Of them, those between the nodes of a cluster.
-fn startups_between(problem: &Problem, machine: &Machine) -> u64 {
-    match machine.topology.shape() {
+    let between = match machine.topology.shape() {
         Shape::Clustered(clusters) => startups(clusters.nodes().into(), problem.node_ports.into()),
         _ => 0,
+    };
+    startups(problem.ranks.into(), problem.ports.into()).max(between)
+}
+
+/// The fewest steps in which nodes send to each other. In the first one the node of the fewest ranks passes its
+/// blocks on to at most as many nodes as these ranks have ports. In each further one a node that has some
+/// passes them on to at most as many as the largest node does.
+fn steps_between(problem: &Problem, machine: &Machine) -> u64 {
+    let Shape::Clustered(clusters) = machine.topology.shape() else { return 0 };
+    let fewest = clusters.groups().map(|(.., size)| size).min().unwrap_or(0);
+    let [first, further] = [fewest, clusters.largest()].map(|size| sent_by_node(problem, size));
+    let (nodes, mut reached, mut steps) = (u64::from(clusters.nodes()), 1u64, 0);
+    while reached < nodes {
+        reached = if steps == 0 { 1 + first } else { reached.saturating_mul(1 + further) };
+        steps += 1;
     }
+    steps
 }
 
 /// `log_base n` if it is a whole number.

@@ -6,7 +6,7 @@ use topocoll_topology::{Machine, Shape};
 use super::crossing::{bisection, injection, least_links, node_ports};
 use super::links::{distances, gathered};
 use super::tradeoff::{TradeOff, least};
-use super::{Measure, bounds, startups_between};
+use super::{Measure, bounds, steps_between};
 
 /// What bytes pass in any schedule, and what therefore limits its bandwidth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,25 +140,34 @@ pub(super) fn strongest(problem: &Problem, machine: &Machine, cuts: Cuts) -> Bes
         raise(seconds, by);
     }
     let barrier = timing.barrier.seconds(problem.ranks);
-    // What the fewest steps between nodes start longer than others.
+    // Steps between nodes start longer than others.
     let longer = machine.least_startup_between() - timing.startup.least();
-    let between = startups_between(problem, machine) as f64 * longer;
-    let at = |steps: u64, volume: f64| {
+    let fewest = steps_between(problem, machine);
+    let at = |steps: u64, between: u64, volume: f64| {
+        let steps = steps.max(between);
         steps as f64 * timing.startup.least()
-            + between
+            + between as f64 * longer
             + volume
             + propagation
             + barrier * steps.saturating_sub(1) as f64
     };
     let trade_off = TradeOff::of(problem);
-    let seconds = match trade_off {
-        Some(of) => {
-            let blocks = |steps| of.blocks(steps).expect("bug: fewer steps than any schedule");
-            let volume = |steps| volume.max(blocks(steps) * block_bytes * fastest);
-            least((steps, of.last().max(steps)), volume, at)
-        }
-        None => at(steps, volume),
+    let mut seconds = at(steps, fewest, volume);
+    let mut trade = |of: TradeOff, first: u64, per_move: f64, at: &dyn Fn(u64, f64) -> f64| {
+        let moves = |steps| of.moves(steps).expect("bug: fewer steps than any schedule") as f64;
+        let volume = |steps| volume.max(moves(steps) * per_move);
+        seconds = seconds.max(least((first, of.last().max(first)), volume, at));
     };
+    let limits = machine.injection();
+    if let Some(of) = trade_off {
+        let per_byte = (fastest / f64::from(problem.ports)).max(limits.rank);
+        trade(of, steps, block_bytes * per_byte, &|steps, volume| at(steps, fewest, volume));
+    }
+    if let Some((of, blocks)) = TradeOff::between(problem, machine) {
+        let per_byte = machine.least_per_byte_of_nodes() / f64::from(problem.node_ports);
+        let per_move = blocks * block_bytes * per_byte.max(limits.node);
+        trade(of, fewest, per_move, &|between, volume| at(steps, between, volume));
+    }
     let transmission = volume;
     BestBounds { steps, blocks, link_blocks, seconds, transmission, limit, trade_off }
 }

@@ -11,8 +11,12 @@
 //! In a step they send at most `k P` messages, none longer than the largest. So `k P C2 >= P m b`:
 //! the volume is at least `m / k` blocks. If `(1 + k)^T < P` there are fewer sets than destinations,
 //! and no schedule exists.
+//!
+//! The same holds of N nodes of s ranks each, of which a node has s^2 blocks for each other: in T steps in which
+//! nodes send to each other, at most k messages each, they send at least `s^2 m b` bytes each in the mean.
 
 use topocoll_schedule::{Collective, Problem};
+use topocoll_topology::{Machine, Shape};
 
 use super::{LowerBound, Measure};
 
@@ -30,6 +34,15 @@ impl TradeOff {
         let Problem { operation, ranks, ports, .. } = *problem;
         (operation == Collective::AllToAll)
             .then_some(Self { ranks: ranks.into(), ports: ports.into() })
+    }
+
+    /// The trade-off of the steps between nodes of equal sizes, each of several ranks, and the blocks that a node has
+    /// for another.
+    pub(super) fn between(problem: &Problem, machine: &Machine) -> Option<(Self, f64)> {
+        let Shape::Clustered(clusters) = machine.topology.shape() else { return None };
+        let size = clusters.equal_size().filter(|_| problem.operation == Collective::AllToAll)?;
+        let trade_off = Self { ranks: clusters.nodes().into(), ports: sent_by_node(problem, size) };
+        (clusters.nodes() > 1).then_some((trade_off, f64::from(size).powi(2)))
     }
 
     /// The least volume C2, in blocks, of a schedule of at most this number of steps; `None` if there
@@ -53,7 +66,7 @@ impl TradeOff {
     }
 
     /// The fewest moves of the bytes at one place of all blocks of a source.
-    fn moves(&self, steps: u64) -> Option<u128> {
+    pub(super) fn moves(&self, steps: u64) -> Option<u128> {
         let (mut left, mut moves) = (u128::from(self.ranks), 0u128);
         // The number of sets with this number of moves.
         let mut sets = 1u128;
@@ -75,6 +88,11 @@ impl TradeOff {
     pub(super) fn last(&self) -> u64 {
         (self.ranks - 1).div_ceil(self.ports)
     }
+}
+
+/// The most messages to other nodes that a node of some ranks sends in a step.
+pub(super) fn sent_by_node(problem: &Problem, ranks: u32) -> u64 {
+    u64::from(problem.node_ports).min(u64::from(ranks) * u64::from(problem.ports))
 }
 
 /// A lower bound on `at(steps, volume(steps))` from `first` to `last` steps, where `at` grows with
