@@ -208,6 +208,9 @@ fn rounds_of_equal_nodes_change_no_count() {
             let setting = vec![word("between", between), number("lanes", lanes)];
             settings.push(("node-aware", setting));
         }
+        let spread = vec![word("between", "direct-spread"), number("lanes", lanes)];
+        let by_digits = spread.iter().cloned().chain([number("radix", 2)]).collect();
+        settings.extend([("node-aware", spread), ("node-aware", by_digits)]);
         let turns = vec![word("between", "bruck"), number("between.radix", 2)];
         let turns = turns.into_iter().chain(["lanes", "turns"].map(|name| number(name, size)));
         settings.push(("node-aware", turns.collect()));

@@ -3,7 +3,7 @@
 use topocoll_schedule::{
     Axis, Block, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided, Transfer,
 };
-use topocoll_topology::{Clusters, Rank, Route, Topology};
+use topocoll_topology::{Clusters, Coordinates, MixedRadix, Rank, Route, Topology};
 
 use super::{Chunk, Lanes, Phase};
 use crate::layout::node_rows::node_classes;
@@ -31,16 +31,19 @@ pub(super) fn carry_between(
     out.receives.retain_mut(|receive| carry(receive, received(receive.peer.0)));
 }
 
-/// The translations of nodes of equal sizes, if the exchange between them is made of shifts.
+/// Translations of nodes of equal sizes: those of the exchange between them along its slowest coordinate, which turn
+/// the nodes around, so that the distances by which carriers carry stay.
 pub(super) fn classes_between(clusters: &Clusters, between: Option<&Schedule>) -> RankClasses {
-    let shifts = |schedule: &Schedule| {
-        let classes = schedule.rule().classes();
-        matches!((classes.radix().sides(), classes.periods()), ([_], [1]))
-    };
-    if between.is_none_or(shifts) {
-        node_classes(clusters)
-    } else {
-        RankClasses::distinct(clusters.ranks())
+    let Some(schedule) = between else { return node_classes(clusters) };
+    let own = schedule.rule().classes();
+    let sides = own.radix().sides().iter().copied().chain([clusters.largest()]);
+    let sides: Coordinates = sides.collect();
+    let mut periods = sides.clone();
+    periods[0] = own.periods()[0];
+    let is_twisted = own.radix().shifts().iter().any(|&shift| shift > 0);
+    match MixedRadix::new(&sides).ok().filter(|_| !is_twisted) {
+        Some(radix) => RankClasses::translations(radix, periods),
+        None => RankClasses::distinct(clusters.ranks()),
     }
 }
 
