@@ -53,11 +53,11 @@ pub(crate) fn machine_text(data: &[u8]) {
     }
 }
 
-/// The short form of a machine names an equal machine, unless only its file has the links.
+/// The short form of a machine names an equal machine, unless only its file has the links or the placement.
 fn named(machine: &Machine) {
     assert!(machine.ranks() > 0 && machine.ports.rank > 0);
     let form = machine.topology.short_form();
-    if form.starts_with("network") {
+    if form.starts_with("network") || form.contains(" placed") {
         return;
     }
     let again = spec::parse_short_form(&form).expect("a short form that was written");

@@ -16,6 +16,7 @@ mod mutants;
 mod nodes;
 mod offsets;
 mod periods;
+mod placed;
 mod repair;
 mod sides;
 mod store_and_forward;

@@ -7,7 +7,7 @@ use topocoll::{Machine, machine};
 use crate::walk::hash;
 
 /// Nodes of several ranks on networks of every kind.
-const MORE: [&str; 10] = [
+const MORE: [&str; 12] = [
     "full:6",
     "cluster:2,3,1",
     "cluster:4*2",
@@ -16,6 +16,8 @@ const MORE: [&str; 10] = [
     "grid:3x4~*1",
     "mesh:4x2*2,1,1,3,1,2,1,1",
     "torus:4x4/1,1/0,2+1",
+    "torus:4x6@2x2,2x3~",
+    "grid:8~x2@2x4,2*2",
     "fat-tree:2,3,3/2*2",
     "dragonfly:1,2,1*3",
 ];

@@ -60,8 +60,10 @@ pub struct Search {
 pub struct Request<'r> {
     /// The problem; a demand matrix overrides its block size.
     pub problem: Problem,
-    /// Ranks and links.
+    /// Ranks and links, as algorithms see them.
     pub topology: &'r dyn Topology,
+    /// The network of the messages, which is another one if the topology is placed on it.
+    network: &'r dyn Topology,
     /// The sizes of all blocks.
     pub demand: Option<&'r Demand>,
     /// What gives inner exchanges, and keeps the results of searches.
@@ -72,7 +74,8 @@ impl<'r> Request<'r> {
     /// A request for blocks of equal sizes, by the [standard planner](Planner::standard).
     #[must_use]
     pub fn new(problem: &Problem, topology: &'r dyn Topology) -> Self {
-        Self { problem: *problem, topology, demand: None, planner: Planner::standard() }
+        let (network, topology) = (topology, topology.logical().map_or(topology, |seen| &**seen));
+        Self { problem: *problem, topology, network, demand: None, planner: Planner::standard() }
     }
 
     /// The same by another planner.
@@ -101,9 +104,10 @@ impl<'r> Request<'r> {
         let (view, of_view) = self.view(info, given)?;
         let (fewer, own) = self.seen(view.as_ref()).fewer_ports(info, &of_view)?;
         let mut solution = algorithm.solve(&fewer, &Values::new(info, &own)?)?;
-        if own.len() == given.len() {
+        if own.len() == given.len() && view.is_none() {
             return Ok(solution);
         }
+        solution.claims = self.on_network(solution.claims);
         solution.schedule.problem = self.problem;
         if let Some(view) = view {
             solution.schedule = solution.schedule.on_view(view);
@@ -112,7 +116,7 @@ impl<'r> Request<'r> {
         Ok(solution)
     }
 
-    /// The view that parameters give, and the other parameters.
+    /// The view that parameters give, or that of a topology placed on its network, and the other parameters.
     ///
     /// # Errors
     /// No such view of the topology, or an algorithm for blocks of several sizes.
@@ -134,8 +138,17 @@ impl<'r> Request<'r> {
             }
             _ => {
                 let words = words.each_ref().map(Option::as_deref);
-                Ok((View::new(self.topology, words).map_err(refused)?, own))
+                let view = View::new(self.network, words).map_err(refused)?;
+                Ok((view.or_else(|| self.network.logical().map(View::placed)), own))
             }
+        }
+    }
+
+    /// Claims on the network of the messages.
+    fn on_network(&self, claims: Claims) -> Claims {
+        match self.network.logical() {
+            Some(_) => claims.without_links(),
+            None => claims,
         }
     }
 
@@ -192,14 +205,17 @@ impl<'r> Request<'r> {
     /// if the algorithm searches.
     #[must_use]
     pub fn search(&self, algorithm: &dyn Algorithm, setting: &Parameters) -> Option<Search> {
-        self.asked(algorithm).ok().and_then(|_| algorithm.search(self, setting))
+        let Search { seconds, least } =
+            self.asked(algorithm).ok().and_then(|_| algorithm.search(self, setting))?;
+        Some(Search { seconds, least: self.on_network(least) })
     }
 
     /// Claims that the [`search`](Self::search) for a setting is not expected to beat, if its algorithm knows
     /// better ones after a small part of the work.
     #[must_use]
     pub fn expected(&self, algorithm: &dyn Algorithm, setting: &Parameters) -> Option<Claims> {
-        self.asked(algorithm).ok().and_then(|_| algorithm.expected(self, setting))
+        let claims = self.asked(algorithm).ok().and_then(|_| algorithm.expected(self, setting))?;
+        Some(self.on_network(claims))
     }
 
     /// The solved candidates of an algorithm; those that do not apply are skipped.

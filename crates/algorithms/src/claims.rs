@@ -144,6 +144,12 @@ impl Claims {
         claims
     }
 
+    /// The claims that hold over any links.
+    pub(crate) fn without_links(self) -> Self {
+        let Self { rearrangements, copied_bytes, .. } = self;
+        Self { rearrangements, copied_bytes, ..Self::new(self.steps, self.bytes) }
+    }
+
     /// Claims of a cluster's schedule; if `copies` is false, it copies and packs nothing.
     pub(crate) fn of_cluster(by_links: ByLinks, copies: bool) -> Self {
         let ByLinks { intra_node, inter_node, both } = by_links;

@@ -116,7 +116,7 @@ impl<'r> Request<'r> {
     {
         let bytes = u64::try_from(bytes).ok()?;
         let problem = Problem::new(self.problem.operation, topology.ranks(), ports, bytes).ok()?;
-        Some(Request { problem, topology, demand: None, planner: self.planner })
+        Some(Request::new(&problem, topology).with(self.planner))
     }
 
     /// The algorithms that may be an inner exchange.

@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 use topocoll_topology::{
-    Contention, INTRA_NODE, LinkId, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Rank, Timing,
-    Topology,
+    Contention, INTRA_NODE, LinkId, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Rank, Shape,
+    Timing, Topology,
 };
 
 use crate::route_links::RouteLinks;
@@ -38,7 +38,7 @@ pub(crate) struct Rates<'a> {
     between: f64,
     /// By class.
     per_hop: SmallVec<[u64; 4]>,
-    /// By kind of links.
+    /// By kind of links; none if links have the values of their dimensions.
     kinds: Vec<KindRate>,
 }
 
@@ -73,7 +73,11 @@ impl<'a> Rates<'a> {
             let picoseconds = kind.latency.map(|latency| (latency * 1e12).round() as u64);
             KindRate { class, times, over, per_byte, weight: weight(latency), picoseconds }
         };
-        let kinds = topology.link_kinds().iter().map(rate).collect();
+        // Those of a grid are classes by dimension.
+        let on_grid =
+            matches!(topology.network(), Shape::Graph(graph) if graph.on_grid().is_some());
+        let listed = if on_grid { &[][..] } else { topology.link_kinds() };
+        let kinds = listed.iter().map(rate).collect();
         let per_hop = values.iter().map(|&value| weight(value)).collect();
         let between = machine.least_per_byte_of_nodes();
         Self { timing, topology, first, between, per_hop, kinds }

@@ -230,6 +230,7 @@ impl<'a> Counter<'a> {
             (Shape::Grid(grid), Some(_)) => ports * dimensions(grid),
             (Shape::Grid(grid), None) => dimensions(grid),
             (Shape::Graph(_), Some(cyclic)) => cyclic.segments(),
+            (Shape::Graph(graph), None) if let Some(on) = graph.on_grid() => dimensions(on.grid),
             // Every hop of a route is visited.
             (Shape::Graph(graph), None) => graph.diameter().max(1).into(),
             (Shape::Complete | Shape::Clustered(_), _) => 1,

@@ -5,7 +5,7 @@ mod line;
 use std::sync::Arc;
 
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Coordinates, Grid, LinkId, Orbits, Rank, Route, Shape, Topology};
+use topocoll_topology::{Coordinates, LinkId, MixedRadix, Orbits, Rank, Route, Shape, Topology};
 
 pub(crate) use self::line::LineLoads;
 use crate::charges::Rates;
@@ -36,6 +36,8 @@ struct Places {
     sides: Coordinates,
     periods: Coordinates,
     strides: Coordinates,
+    /// The numbers of the links, if they are not those of the grid.
+    numbers: Option<Arc<[u32]>>,
 }
 
 impl Places {
@@ -43,26 +45,28 @@ impl Places {
         self.strides[0] as usize * self.periods[0] as usize
     }
 
-    /// The link of a position: it leaves the lowest node of its class.
-    fn link(&self, line: usize, position: usize) -> LinkId {
+    /// The number on the grid of the link of a position: it leaves the lowest node of its class.
+    fn link(&self, line: usize, position: usize) -> u64 {
         let digits = self.strides.iter().zip(&self.periods);
         let digits = digits.map(|(stride, period)| position as u32 / stride % period);
         let node = digits
             .zip(&self.sides)
             .fold(0, |node, (at, &side)| node * u64::from(side) + u64::from(at));
-        LinkId(node * 2 * self.sides.len() as u64 + line as u64)
+        node * 2 * self.sides.len() as u64 + line as u64
     }
 
     /// Enters a route from a node.
     fn enter(
         &self,
         lines: &mut [LineLoads],
-        grid: &Grid,
+        radix: &MixedRadix,
         from: Rank,
         route: &Route,
         load: (i64, i128),
     ) {
-        let mut at = grid.radix().coordinates(from);
+        let mut at = radix.coordinates(from);
+        let base = |at: &[u32], u: usize| self.folded(at[u], u) * self.strides[u];
+        let mut position: u32 = (0..at.len()).map(|u| base(&at, u)).sum();
         for segment in route.segments() {
             let u = segment.dimension as usize;
             let (side, hops) = (i64::from(self.sides[u]), segment.hops.unsigned_abs());
@@ -71,13 +75,13 @@ impl Places {
             // segment except the last, so the lowest is one above that.
             let lowest = if segment.hops > 0 { i64::from(at[u]) } else { around(to + 1, side) };
             let first = self.folded(lowest as u32, u);
-            let others = (0..at.len()).filter(|&v| v != u);
-            let base: u32 = others.map(|v| self.folded(at[v], v) * self.strides[v]).sum();
+            position -= base(&at, u);
             let line = &mut lines[2 * u + usize::from(segment.hops < 0)];
             line.open(self.count(), load.1);
-            let along = (base as usize, self.strides[u] as usize, self.periods[u] as usize);
+            let along = (position as usize, self.strides[u] as usize, self.periods[u] as usize);
             line.add_range(along, first as usize, hops, load);
             at[u] = to as u32;
+            position += base(&at, u);
         }
     }
 
@@ -185,25 +189,22 @@ enum First<'a> {
 
 impl Run<'_> {
     pub(crate) fn first(&self) -> LinkId {
-        match self.first {
-            First::Link(link) => link,
-            First::Position(places, line, position) => places.link(line, position),
-        }
+        self.links().next().expect("bug: a run without a link")
     }
 
     pub(crate) fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
-        let (first, apart) = (
-            self.first(),
-            match self.first {
-                First::Link(_) => 1,
-                First::Position(places, line, _) => {
-                    let nodes: u64 =
-                        places.sides[line / 2 + 1..].iter().copied().map(u64::from).product();
-                    nodes * 2 * places.sides.len() as u64
-                }
-            },
-        );
-        (0..self.count).map(move |i| LinkId(first.0 + i * apart))
+        let (first, apart, numbers) = match self.first {
+            First::Link(link) => (link.0, 1, None),
+            First::Position(places, line, position) => {
+                let nodes: u64 =
+                    places.sides[line / 2 + 1..].iter().copied().map(u64::from).product();
+                let apart = nodes * 2 * places.sides.len() as u64;
+                (places.link(line, position), apart, places.numbers.clone())
+            }
+        };
+        let number =
+            move |link: u64| numbers.as_ref().map_or(link, |own| own[link as usize].into());
+        (0..self.count).map(move |i| LinkId(number(first + i * apart)))
     }
 }
 
@@ -220,6 +221,10 @@ impl Loads {
             };
         }
         let (nodes, times) = symmetry::of_nodes(classes, topology);
+        let lines = |places: Places| {
+            let lines = (0..2 * places.sides.len()).map(|_| LineLoads::default()).collect();
+            Links::Grid(places, lines)
+        };
         let links = match topology.network() {
             Shape::Complete | Shape::Clustered(_) => Links::None,
             Shape::Grid(grid) => {
@@ -231,9 +236,18 @@ impl Loads {
                 for u in (0..periods.len() - 1).rev() {
                     strides[u] = strides[u + 1] * periods[u + 1];
                 }
-                let lines = (0..2 * periods.len()).map(|_| LineLoads::default()).collect();
-                let sides = Coordinates::from_slice(grid.sides());
-                Links::Grid(Places { sides, periods, strides }, lines)
+                lines(Places {
+                    sides: Coordinates::from_slice(grid.sides()),
+                    periods,
+                    strides,
+                    numbers: None,
+                })
+            }
+            Shape::Graph(graph) if let Some(on) = graph.on_grid() => {
+                let sides = Coordinates::from_slice(on.grid.sides());
+                let strides = (0..sides.len()).map(|u| on.grid.radix().stride(u)).collect();
+                let numbers = Some(Arc::clone(on.links));
+                lines(Places { periods: sides.clone(), sides, strides, numbers })
             }
             Shape::Graph(graph) => {
                 let folds =
@@ -258,9 +272,13 @@ impl Loads {
             return (orbits.links.classes.len() * each) as u128;
         }
         let (nodes, _) = symmetry::of_nodes(classes, topology);
+        let on_lines = size_of::<i64>() + size_of::<i128>();
         let each = match topology.network() {
             Shape::Complete | Shape::Clustered(_) => 0,
-            Shape::Grid(_) => size_of::<i64>() + size_of::<i128>(),
+            Shape::Grid(_) => on_lines,
+            Shape::Graph(graph) if let Some(on) = graph.on_grid() => {
+                return u128::from(on.grid.link_numbers()) * on_lines as u128;
+            }
             Shape::Graph(_) => size_of::<(u64, u128)>() + size_of::<u32>(),
         };
         u128::from(counted(&nodes, topology)) * each as u128
@@ -275,9 +293,16 @@ impl Loads {
         bytes: u128,
     ) {
         match (&mut self.links, topology.network(), route_links) {
-            (Links::Grid(places, lines), Shape::Grid(grid), RouteLinks::Route(route)) => {
-                let load = (i64::from(self.times), bytes as i128);
-                places.enter(lines, grid, Rank(topology.node_of(from)), route, load);
+            (Links::Grid(places, lines), network, RouteLinks::Route(route)) => {
+                let (load, node) = ((i64::from(self.times), bytes as i128), topology.node_of(from));
+                match network {
+                    Shape::Grid(grid) => places.enter(lines, grid.radix(), Rank(node), route, load),
+                    Shape::Graph(graph) if let Some(on) = graph.on_grid() => {
+                        let node = Rank(on.nodes[node as usize]);
+                        places.enter(lines, on.grid.radix(), node, route, load);
+                    }
+                    Shape::Graph(_) | Shape::Complete | Shape::Clustered(_) => {}
+                }
             }
             (Links::Graph(links), ..) => {
                 route_links
@@ -379,7 +404,7 @@ fn counted(nodes: &RankClasses, topology: &dyn Topology) -> u64 {
 mod tests {
     use std::collections::BTreeMap;
 
-    use topocoll_topology::Machine;
+    use topocoll_topology::{Grid, Machine};
 
     use super::*;
 

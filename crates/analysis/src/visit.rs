@@ -211,7 +211,9 @@ impl<'a> Visitor<'a> {
         let route = match self.source {
             Source::Schedule(_) => {
                 let send = &step.sends[message];
-                if let (true, Shape::Graph(graph)) = (send.route.is_empty(), topology.network()) {
+                if let (true, Shape::Graph(graph)) = (send.route.is_empty(), topology.network())
+                    && graph.on_grid().is_none()
+                {
                     let [from, to] = [rank, send.peer].map(|end| Rank(topology.node_of(end)));
                     if from != to {
                         links.clear();

@@ -8,6 +8,7 @@ pub(crate) const SELECT: &str = "Examples:
   topocoll select torus:32x32 --model fluid --budget 1
   topocoll select full:16 --demand sparse:7
   topocoll select infiniband-8x4 --against openmpi --release 5.0
+  topocoll select torus:8x8@4x2,4x2
 
 Words:
   steps           startups, one after the other

@@ -102,6 +102,9 @@ impl Rule for OnView {
 
     /// The translations along the machine's own dimensions that wrap.
     fn classes(&self) -> RankClasses {
+        if self.view.is_placed() {
+            return self.schedule.rule().classes();
+        }
         let Some((machine, grid)) = self.view.grids() else {
             return RankClasses::distinct(self.schedule.problem.ranks);
         };

@@ -65,6 +65,7 @@ pub use topology::graph::{
     Capacity, Graph, Level, LinkKind, ListedGraph, Orbit, Orbits, Translation,
 };
 pub use topology::grid::{Grid, Ties};
+pub use topology::lattice::placed::OnGrid;
 pub use topology::lattice::{Failure, Fault, Lattice};
 pub use topology::{Shape, Topology};
 pub use view::View;
@@ -77,6 +78,7 @@ pub const TOPOLOGIES: &[spec::ShortForm] = &[
     spec::ShortForm { kind: "torus", example: "torus:16x16", parse: grid::torus },
     spec::ShortForm { kind: "mesh", example: "mesh:8x8x8", parse: grid::mesh },
     spec::ShortForm { kind: "grid", example: "grid:16~x8", parse: grid::grid },
+    spec::ShortForm { kind: "tofu", example: "tofu:4x4x2", parse: grid::tofu },
     spec::ShortForm {
         kind: "twisted-torus",
         example: "twisted-torus:4x4x8",

@@ -16,6 +16,7 @@ use toml::{Spanned, Value};
 use crate::error::SpecError;
 use crate::graph_file::placed;
 use crate::reading::{Reading, Source};
+use crate::spec::placement::{self, read_nodes};
 use crate::spec::{Faults, NodesOn, ranks_of_nodes};
 use crate::text::printable;
 use crate::units::{
@@ -25,7 +26,8 @@ use network::Network;
 pub use write::write_file;
 
 use crate::{
-    Barrier, Endpoint, Graph, Injection, Machine, PerClass, Ports, Shape, Ties, Timing, Topology,
+    Barrier, Endpoint, Graph, Injection, Machine, PerClass, Ports, Rank, Shape, Ties, Timing,
+    Topology,
 };
 
 /// A machine file: every value has a source.
@@ -38,6 +40,7 @@ struct File {
     shape: Entry<String>,
     network: Option<Network>,
     routes: Option<Entry<String>>,
+    placement: Option<Entry<String>>,
     ties: Option<Entry<Ties>>,
     absent: Option<Entry<Vec<Spanned<String>>>>,
     broken: Option<Entry<Vec<Spanned<String>>>>,
@@ -118,8 +121,18 @@ struct Versioned {
 
 /// Whether a line of a text is of a machine file: it gives one of its fields, or begins one of its tables.
 pub(crate) fn has_field(line: &str) -> bool {
-    const FIELDS: [&str; 9] =
-        ["version", "title", "shape", "routes", "ties", "absent", "broken", "ports", "timing"];
+    const FIELDS: [&str; 10] = [
+        "version",
+        "title",
+        "shape",
+        "routes",
+        "placement",
+        "ties",
+        "absent",
+        "broken",
+        "ports",
+        "timing",
+    ];
     const TABLES: [&str; 3] = ["timing", "network", "endpoint"];
     // A key may have quotes, blanks around it, and keys of its table.
     let (known, line, end) = match line.strip_prefix('[') {
@@ -131,8 +144,9 @@ pub(crate) fn has_field(line: &str) -> bool {
     known.contains(&key) && (end == ']' || !value.is_empty())
 }
 
-/// The most bytes of a machine file.
+/// The most bytes of a machine file, and of the placement that it names.
 const MOST_BYTES: usize = 1 << 20;
+const MOST_PLACEMENT: u64 = 1 << 26;
 
 /// Reads a machine file; `name` becomes the name of the machine. Files that it names are relative
 /// to the current folder.
@@ -184,6 +198,7 @@ pub fn parse_file_in(
         ("shape", Some(&file.shape.source)),
         ("network", file.network.as_ref().map(|network| &network.source)),
         ("routes", file.routes.as_ref().map(|routes| &routes.source)),
+        ("placement", file.placement.as_ref().map(|nodes| &nodes.source)),
         ("ties", file.ties.as_ref().map(|ties| &ties.source)),
         ("absent", file.absent.as_ref().map(|list| &list.source)),
         ("broken", file.broken.as_ref().map(|list| &list.source)),
@@ -279,6 +294,11 @@ fn topology(folder: &Path, file: &File, reading: &Reading) -> Result<Arc<dyn Top
         let with_routes = route_table(graph, folder, table).map_err(|m| at(&routes.value, m))?;
         network = Arc::new(with_routes);
     }
+    if let Some(entry) = &file.placement {
+        let nodes = nodes_listed(folder, entry.value.get_ref());
+        let placed = nodes.and_then(|nodes| placement::placed(&*network, &nodes));
+        network = placed.map_err(|message| at(&entry.value, message))?;
+    }
     if let Some(ties) = &file.ties {
         let Shape::Grid(grid) = network.shape() else {
             let form = network.short_form();
@@ -338,6 +358,17 @@ fn route_table(graph: &Graph, folder: &Path, table: &str) -> Result<Graph, Strin
         }
     };
     routed.map_err(|(line, message)| placed(&file, line, &message))
+}
+
+/// The nodes of ranks: a text of several lines, or a file.
+fn nodes_listed(folder: &Path, listed: &str) -> Result<Vec<Rank>, String> {
+    if listed.contains('\n') {
+        return read_nodes(listed);
+    }
+    let path = folder.join(listed);
+    let text = crate::regular::text_of(&path, MOST_PLACEMENT, "placements");
+    let nodes = text.and_then(|text| read_nodes(&text));
+    nodes.map_err(|message| format!("`{}`: {message}", path.display()))
 }
 
 /// The bandwidth of a rank, or those of a rank and of a node.

@@ -1,12 +1,14 @@
 //! Machines named by short forms such as `torus:16x16`.
 
 mod faults;
+pub(crate) mod placement;
 
 use std::sync::Arc;
 
 use crate::graph_file::{self, NOT_JSON};
 use crate::number::number;
 use crate::text::nearest;
+use crate::topology::lattice::placed;
 use crate::{Clusters, Injection, Machine, PerClass, Rank, Shape, TOPOLOGIES, Timing, Topology};
 
 pub use crate::error::SpecError;
@@ -15,6 +17,7 @@ pub use crate::machine_file::{parse_file, parse_file_in, write_file};
 pub use crate::reading::{Reading, Taper};
 pub(crate) use faults::Faults;
 pub use faults::with_faults;
+pub use placement::{read_nodes, with_placement};
 
 /// How one kind of topology is written: `kind:rest`.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +32,7 @@ pub struct ShortForm {
 
 /// Reads a short form such as `torus:16x16`, `grid:16~x8` or `cluster:32*4,1*2`.
 ///
+/// A grid on the sides of another one has these after an `@`, as in `torus:64x64@16x2x2,16x2x2`.
 /// Absent nodes and broken links follow, each after a `/`: `/0,1` is a node, `/0,1+1` the link that
 /// leaves that node upwards along dimension 1, `/line:0,1+1` all links of its line. At the end `*4`
 /// puts four ranks on each node, and `*4,2,2` as many as listed.
@@ -140,6 +144,16 @@ pub(crate) struct NodesOn {
 }
 
 impl NodesOn {
+    /// Those of a machine.
+    pub(crate) fn of(machine: &Machine) -> Self {
+        let Shape::Clustered(clusters) = machine.topology.shape() else {
+            return Self { network: Arc::clone(&machine.topology), sizes: None };
+        };
+        let sizes = clusters.equal_size().map(|size| vec![size]);
+        let sizes = sizes.unwrap_or_else(|| clusters.sizes().collect());
+        Self { network: Arc::clone(clusters.network()), sizes: Some(sizes) }
+    }
+
     /// Reads a short form; an error names the form that other separators most likely mean.
     pub(crate) fn parse(text: &str, reading: &Reading) -> Result<Self, SpecError> {
         let read = Self::read(text, reading);
@@ -173,10 +187,20 @@ impl NodesOn {
         let faults = if matches!(form.kind, "graph" | "fat-tree") { '\0' } else { '/' };
         let mut parts = rest.split(faults);
         let rest = parts.next().unwrap_or_default();
+        let (rest, axes) = match rest.split_once('@') {
+            Some((rest, axes)) if matches!(form.kind, "torus" | "mesh" | "grid") => {
+                (rest, Some(axes))
+            }
+            _ => (rest, None),
+        };
         let topology = match (form.kind, &reading.attributes) {
             ("graph", attributes) => graph_file::graph(rest, attributes.as_ref()),
             (_, Some(_)) => Err(NOT_JSON.to_owned()),
             (_, None) => (form.parse)(rest),
+        };
+        let topology = match axes {
+            Some(axes) => topology.and_then(|logical| placed::on_axes(logical, axes)),
+            None => topology,
         };
         let topology = topology.map_err(named)?;
         let mut faults = Faults::on(&*topology);

@@ -11,6 +11,7 @@ pub(crate) mod hyperx;
 pub(crate) mod lattice;
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::{Clusters, Graph, Grid, Link, LinkId, LinkKind, Rank, Route, Segment};
 
@@ -26,6 +27,12 @@ pub trait Topology: fmt::Debug + Send + Sync {
 
     /// The facts algorithms may rely on.
     fn shape(&self) -> Shape<'_>;
+
+    /// The topology that algorithms see, if it is another one of the same ranks: the grid that is
+    /// [placed](Graph::placed) on this network. Routes on it are not routes here.
+    fn logical(&self) -> Option<&Arc<dyn Topology>> {
+        None
+    }
 
     /// The short form that names this topology, such as `torus:16x16`.
     fn short_form(&self) -> String;

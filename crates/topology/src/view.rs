@@ -18,15 +18,32 @@ use grid::GridView;
 /// A graph is seen with its nodes in another order, as the grid or HyperX network that it is, or without its
 /// slowest links. A grid or a hypercube, also one that a graph is seen as, is seen with its dimensions in
 /// another order, and with other directions at half a ring. Every link of a view is a link of the machine.
+///
+/// A grid that is [placed](Graph::placed) on the machine's network is a view too, with the machine's ranks and
+/// routes.
 #[derive(Clone, Debug)]
 pub struct View {
     /// What the machine is seen as.
     graph: Option<Arc<GraphView>>,
     /// What that, or the machine, is seen as.
     grid: Option<GridView>,
+    /// The grid that is placed on the machine's network; then it is neither of these.
+    logical: Option<Arc<dyn Topology>>,
 }
 
 impl View {
+    /// The grid that is placed on a machine's network.
+    #[must_use]
+    pub fn placed(logical: &Arc<dyn Topology>) -> Self {
+        Self { graph: None, grid: None, logical: Some(Arc::clone(logical)) }
+    }
+
+    /// Whether it is such a grid.
+    #[must_use]
+    pub fn is_placed(&self) -> bool {
+        self.logical.is_some()
+    }
+
     /// What words ask for, in their order: the kinds of links that a graph is seen without, such as `0` or
     /// `0:2`; what it is seen as; the dimensions of a grid in their order, such as `1:0`; and its directions at
     /// half a ring, `up` or `balanced`.
@@ -61,7 +78,7 @@ impl View {
             (None, Some(ties)) => Some(GridView::with_ties(shown, ties).map_err(|e| (3, e))?),
         };
         let is_view = graph.is_some() || grid.is_some();
-        Ok(is_view.then_some(Self { graph, grid }))
+        Ok(is_view.then_some(Self { graph, grid, logical: None }))
     }
 
     /// The words that [`new`](Self::new) reads.
@@ -78,7 +95,7 @@ impl View {
     #[must_use]
     pub fn all(machine: &Machine) -> Vec<Self> {
         let mut views: Vec<_> = (GridView::all(machine).into_iter())
-            .map(|grid| Self { graph: None, grid: Some(grid) })
+            .map(|grid| Self { graph: None, grid: Some(grid), logical: None })
             .collect();
         // Nodes of a lattice, and those that translations map onto each other, are in a good order.
         let in_order = match machine.topology.shape() {
@@ -96,10 +113,12 @@ impl View {
                 Vec::new()
             };
             let graph = Some(graph);
-            views.push(Self { graph: graph.clone(), grid: None });
-            views.extend(
-                axes.into_iter().map(|grid| Self { graph: graph.clone(), grid: Some(grid) }),
-            );
+            views.push(Self { graph: graph.clone(), grid: None, logical: None });
+            views.extend(axes.into_iter().map(|grid| Self {
+                graph: graph.clone(),
+                grid: Some(grid),
+                logical: None,
+            }));
         }
         views
     }
@@ -110,7 +129,7 @@ impl View {
         match (&self.grid, &self.graph) {
             (Some(grid), _) => grid.grid(),
             (None, Some(graph)) => graph.shown(),
-            (None, None) => unreachable!("bug: a view of nothing"),
+            (None, None) => self.logical.as_deref().expect("bug: a view of nothing"),
         }
     }
 
@@ -155,6 +174,9 @@ impl View {
     /// Overwrites `out` with the machine's route of a message between two ranks of the view, of which
     /// `route` is the route there, empty for that of the view. It is empty only where it is the machine's own.
     pub fn route(&self, from: Rank, to: Rank, route: &Route, out: &mut Route) {
+        if self.is_placed() {
+            return out.clear();
+        }
         let Some(graph) = &self.graph else {
             let grid = self.grid.as_ref().expect("bug: a view of nothing");
             return grid.route(from, to, route, out);
@@ -186,6 +208,9 @@ impl View {
     /// its links have several timing values that the view does not show.
     #[must_use]
     pub fn on(&self, machine: &Machine) -> Option<Machine> {
+        if self.is_placed() {
+            return None;
+        }
         let shown = self.graph.as_ref().map(|graph| graph.on(machine));
         let shown = shown.map_or(Some(None), |shown| shown.map(Some))?;
         match &self.grid {

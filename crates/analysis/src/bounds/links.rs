@@ -92,7 +92,12 @@ pub(super) fn gathered(problem: &Problem, machine: &Machine) -> Option<[f64; 2]>
 
 /// The load of the busiest link of the machine's routes in an all-to-all, over its capacity.
 pub(super) fn routed(problem: &Problem, machine: &Machine) -> Option<f64> {
-    if let Shape::Grid(grid) = machine.topology.network() {
+    let grid = match machine.topology.network() {
+        Shape::Grid(grid) => Some(grid),
+        Shape::Graph(graph) => graph.on_grid().map(|on| on.grid),
+        Shape::Complete | Shape::Clustered(_) => None,
+    };
+    if let Some(grid) = grid {
         return routed_on_grid(problem, machine, grid);
     }
     let (graph, ranks, times) = flows(problem, machine)?;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 use topocoll_schedule::{Schedule, Transfer};
-use topocoll_topology::{Machine, Rank, Route, Shape, parallel};
+use topocoll_topology::{Machine, Rank, Route, Shape, parallel, spec};
 
 use crate::AnalysisError;
 use crate::traffic::{SHARED, Share, Traffic, share_of};
@@ -212,14 +212,5 @@ fn axes(machine: &Machine, nodes: &[Rank]) -> Vec<(u32, i64)> {
 /// # Errors
 /// A line that is not a number.
 pub fn read_nodes(text: &str) -> Result<Vec<Rank>, AnalysisError> {
-    let mut nodes = Vec::new();
-    for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if !line.is_empty() {
-            nodes.push(Rank(line.parse().map_err(|_| AnalysisError::Placement {
-                what: format!("line {}: `{line}` is not the number of a node", number + 1),
-            })?));
-        }
-    }
-    Ok(nodes)
+    spec::read_nodes(text).map_err(|what| AnalysisError::Placement { what })
 }

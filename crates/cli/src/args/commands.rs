@@ -49,6 +49,10 @@ pub(crate) struct Select {
     /// its sizes in bytes, separated by commas
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
+    /// The node of each rank of a grid, one number per line: algorithms see the grid, links are those
+    /// between the nodes, and messages take the machine's routes
+    #[arg(long, value_name = "FILE", conflicts_with = "ranks")]
+    pub(crate) placement: Option<PathBuf>,
     /// Also show, by block size, what this MPI library would gain: its default algorithm, its fastest and
     /// the options that force it, the best schedule here
     #[arg(long, value_name = "LIBRARY", value_parser = libraries())]

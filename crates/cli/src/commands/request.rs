@@ -1,6 +1,7 @@
 //! The request of `simulate`: the model, its settings, and the messages.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::Context;
 use topocoll::contention::{
@@ -8,7 +9,8 @@ use topocoll::contention::{
 };
 use topocoll::formats::jsonl;
 use topocoll::{
-    ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Order, Parameters, Ports, Problem, Ties,
+    ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Order, Parameters, Ports, Problem, Rank,
+    Ties,
 };
 
 use crate::args;
@@ -174,9 +176,7 @@ pub(super) fn messages(
     }
     let path = args.placement.as_ref().expect("bug: no placement");
     check_fits("the nodes of a machine", machine.ranks(), NODE).context("--placement")?;
-    let text = String::from_utf8(read_whole(path, LARGEST_PLACEMENT)?)
-        .with_context(|| format!("cannot read `{}`", path.display()))?;
-    let mut nodes = read_nodes(&text).with_context(|| format!("`{}`", path.display()))?;
+    let mut nodes = nodes_of(path)?;
     let ranks: usize = schedules.iter().map(|schedule| schedule.problem.ranks as usize).sum();
     anyhow::ensure!(
         nodes.len() == ranks,
@@ -189,6 +189,13 @@ pub(super) fn messages(
         Job { schedule, nodes: std::mem::replace(&mut nodes, rest) }
     });
     Ok(Messages::Jobs(jobs.collect()))
+}
+
+/// The nodes of ranks that a file lists.
+pub(super) fn nodes_of(path: &Path) -> anyhow::Result<Vec<Rank>> {
+    let text = String::from_utf8(read_whole(path, LARGEST_PLACEMENT)?)
+        .with_context(|| format!("cannot read `{}`", path.display()))?;
+    Ok(read_nodes(&text).with_context(|| format!("`{}`", path.display()))?)
 }
 
 /// The schedule of all ranks, or of the named subset on its ranks of the machine.

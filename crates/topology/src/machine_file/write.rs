@@ -7,11 +7,12 @@ use toml::Value;
 
 use super::MOST_BYTES;
 use crate::error::SpecError;
+use crate::spec::placement::LISTED;
 use crate::text::printable;
 use crate::units::{parse_bytes_per_second, parse_seconds, parse_seconds_per_byte};
 use crate::{
-    Barrier, Capacity, Contention, Endpoint, Graph, Injection, LinkId, LinkKind, Machine, PerClass,
-    Rank, Rendezvous, Shape, Ties, Topology,
+    Barrier, Capacity, Contention, Endpoint, Graph, Injection, LinkId, LinkKind, Machine, OnGrid,
+    PerClass, Rank, Rendezvous, Shape, Ties, Topology,
 };
 
 /// The machine file of a machine, which reads back to the same machine: equal links, routes and values. Values
@@ -39,11 +40,18 @@ pub fn write_file(machine: &Machine) -> Result<String, SpecError> {
             let sizes = form.strip_prefix(&*graph.short_form()).unwrap_or_default();
             (format!("network{sizes}"), route_table(graph)?)
         }
-        None => (form, None),
+        None => (form.replacen(LISTED, "", 1), None),
     };
     out += &entry("shape", &quoted(&shape));
     if let Some(table) = &table {
         out += &format!("routes = {{ value = {}, source = {} }}\n", quoted(table), source("shape"));
+    }
+    if let Shape::Graph(graph) = machine.topology.network()
+        && let Some(OnGrid { nodes, .. }) = graph.on_grid()
+        && graph.form.ends_with(LISTED)
+    {
+        let nodes: String = nodes.iter().map(|node| format!("{node}\n")).collect();
+        out += &entry("placement", &quoted(&nodes));
     }
     if let Shape::Grid(grid) = machine.topology.network()
         && grid.ties() == Ties::Balanced

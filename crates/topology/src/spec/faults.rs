@@ -14,15 +14,7 @@ pub fn with_faults<'a>(
     machine: &Machine,
     failed: impl IntoIterator<Item = &'a str>,
 ) -> Result<Machine, SpecError> {
-    let (network, sizes) = match machine.topology.shape() {
-        Shape::Clustered(clusters) => {
-            let each = |(_, nodes, size)| std::iter::repeat_n(size, nodes as usize);
-            let sizes = clusters.equal_size().map(|size| vec![size]);
-            let sizes = sizes.unwrap_or_else(|| clusters.groups().flat_map(each).collect());
-            (Arc::clone(clusters.network()), Some(sizes))
-        }
-        _ => (Arc::clone(&machine.topology), None),
-    };
+    let NodesOn { network, sizes } = NodesOn::of(machine);
     let mut faults = Faults::on(&*network);
     failed.into_iter().try_for_each(|name| faults.add(name, None))?;
     let network = faults.taken_out(Arc::clone(&network))?;
@@ -42,7 +34,7 @@ impl<'a> Faults<'a> {
 
     fn lattice(&self) -> Option<&'a Lattice> {
         let Shape::Graph(graph) = self.topology.shape() else { return None };
-        graph.lattice()
+        graph.lattice().filter(|lattice| lattice.logical().is_none())
     }
 
     /// Adds the failure of a name. `nodes` is given where only nodes, or only links, are allowed.

@@ -23,6 +23,8 @@ pub struct Clusters {
     ranks: u32,
     nodes: u32,
     network: Arc<dyn Topology>,
+    /// The same nodes on the network that algorithms see, if it is another one.
+    logical: Option<Arc<dyn Topology>>,
 }
 
 /// Consecutive nodes of one size.
@@ -53,7 +55,10 @@ impl Clusters {
     /// # Errors
     /// As [`new`](Self::new), or other nodes than the network has.
     pub fn on(network: Arc<dyn Topology>, groups: &[(u32, u32)]) -> Result<Self, TopologyError> {
-        let mut cluster = Self { runs: Vec::new(), ranks: 0, nodes: 0, network };
+        let logical =
+            network.logical().map(|seen| Self::on(Arc::clone(seen), groups)).transpose()?;
+        let logical = logical.map(|seen| Arc::new(seen) as _);
+        let mut cluster = Self { runs: Vec::new(), ranks: 0, nodes: 0, network, logical };
         check_limit("link classes", cluster.link_classes().len() as u64, MAX_DIMENSIONS as u64)?;
         for &(nodes, size) in groups.iter().filter(|group| group.0 > 0) {
             if size == 0 {
@@ -194,6 +199,10 @@ impl Topology for Clusters {
 
     fn shape(&self) -> Shape<'_> {
         Shape::Clustered(self)
+    }
+
+    fn logical(&self) -> Option<&Arc<dyn Topology>> {
+        self.logical.as_ref()
     }
 
     fn short_form(&self) -> String {

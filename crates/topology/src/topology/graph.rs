@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::lattice::Lattice;
+use super::lattice::placed::OnGrid;
 use crate::{Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError};
 
 pub(crate) use known::Known;
@@ -43,6 +44,11 @@ pub(crate) trait Routes: fmt::Debug + Send + Sync {
     /// equal modulo this. 0 if no message passes, and `None` if no such number is known.
     fn modulus(&self, _links: &Links, _at: u32, _to: u32) -> Option<u32> {
         Some(1)
+    }
+
+    /// The grid whose links and routes these are, if its nodes and links have other numbers.
+    fn on_grid(&self) -> Option<OnGrid<'_>> {
+        None
     }
 
     /// The most links on a route.
@@ -171,6 +177,13 @@ impl Graph {
     #[must_use]
     pub fn lattice(&self) -> Option<&Lattice> {
         self.lattice.as_ref()
+    }
+
+    /// The grid whose links and routes it has, if it is [placed](Self::placed) on one. Segments of routes are
+    /// those of that grid.
+    #[must_use]
+    pub fn on_grid(&self) -> Option<OnGrid<'_>> {
+        self.routes.on_grid()
     }
 
     /// The groups of a dragonfly, the routers of each, and the nodes of each router: nodes are numbered in this order.
@@ -406,6 +419,10 @@ impl Topology for Graph {
         Shape::Graph(self)
     }
 
+    fn logical(&self) -> Option<&Arc<dyn Topology>> {
+        self.lattice.as_ref()?.logical()
+    }
+
     fn short_form(&self) -> String {
         self.form.clone()
     }
@@ -470,6 +487,10 @@ impl Topology for Graph {
     }
 
     fn route(&self, from: Rank, to: Rank, out: &mut Route) {
+        if let Some(OnGrid { grid, nodes, .. }) = self.on_grid() {
+            let [from, to] = [from, to].map(|node| Rank(nodes[node.index()]));
+            return grid.route(from, to, out);
+        }
         let mut route = RouteBuilder { route: std::mem::take(out), last: Segment::default() };
         route.route.clear();
         self.walk(from, to, |at, port| route.push(self, self.segment(at, port)));

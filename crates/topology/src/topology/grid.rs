@@ -300,6 +300,15 @@ pub(crate) fn grid(rest: &str) -> Result<Arc<dyn Topology>, String> {
 
 /// Reads sides that all wrap or do not wrap; if `wraps` is not given, a `~` marks those that wrap.
 fn of_sides(rest: &str, wraps: Option<bool>) -> Result<Arc<dyn Topology>, String> {
+    let (sides, wrap) = marked_sides(rest, wraps)?;
+    Ok(Arc::new(Grid::new(&sides, &wrap)?))
+}
+
+/// The sides of [`of_sides`], and which of them wrap.
+pub(crate) fn marked_sides(
+    rest: &str,
+    wraps: Option<bool>,
+) -> Result<(Vec<u32>, Vec<bool>), String> {
     let read = sides(rest, |name, side| match (side.strip_suffix('~'), wraps) {
         (Some(_), Some(_)) => Err(format!(
             "{name} `{side}` is marked `~`: only grid: mixes sides that wrap with others"
@@ -308,8 +317,24 @@ fn of_sides(rest: &str, wraps: Option<bool>) -> Result<Arc<dyn Topology>, String
             Ok((number(name, marked.unwrap_or(side))?, wraps.unwrap_or(marked.is_some())))
         }
     })?;
-    let (sides, wrap): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+    Ok(read.into_iter().unzip())
+}
+
+/// The network of Tofu: units of 2 x 3 x 2 nodes, the side of 3 a ring, on a grid of three sides.
+pub(crate) fn tofu(rest: &str) -> Result<Arc<dyn Topology>, String> {
+    let (sides, wrap) = tofu_sides(rest)?;
     Ok(Arc::new(Grid::new(&sides, &wrap)?))
+}
+
+/// The sides X, Y, Z, A, B and C of [`tofu`], and which of them wrap.
+pub(crate) fn tofu_sides(rest: &str) -> Result<(Vec<u32>, Vec<bool>), String> {
+    let (mut sides, mut wrap) = marked_sides(rest, None)?;
+    if sides.len() != 3 {
+        return Err(format!("{} sides of units: Tofu has X, Y and Z", sides.len()));
+    }
+    sides.extend([2, 3, 2]);
+    wrap.extend([false, true, false]);
+    Ok((sides, wrap))
 }
 
 #[cfg(test)]

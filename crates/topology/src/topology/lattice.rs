@@ -1,11 +1,12 @@
-//! Twisted tori, and grids with failed nodes or links.
+//! Twisted tori, grids with failed nodes or links, and grids on other grids.
 
 mod fault;
 mod first_links;
+pub(crate) mod placed;
 
 use std::sync::Arc;
 
-use super::graph::{Graph, LinkKind, ListedLinks};
+use super::graph::{Graph, LinkKind, Links, ListedLinks, Routes};
 use crate::number::{number, sides, whole};
 use crate::{Grid, MixedRadix, Rank, Topology, TopologyError};
 
@@ -38,6 +39,8 @@ pub struct Lattice {
     failures: Vec<Failure>,
     /// By node.
     places: Vec<u32>,
+    /// The grid that algorithms see, if its ranks are the nodes.
+    logical: Option<Arc<dyn Topology>>,
 }
 
 impl Graph {
@@ -114,10 +117,16 @@ impl Lattice {
         &self.faults
     }
 
-    /// Whether it has no faults and all sides wrap. Then every translation keeps its links.
+    /// Whether it has no faults, all sides wrap and nodes are numbered as places. Then every translation keeps
+    /// its links.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.failures.is_empty() && self.wrap.iter().all(|&wraps| wraps)
+        self.failures.is_empty() && self.logical.is_none() && self.wrap.iter().all(|&wraps| wraps)
+    }
+
+    /// The grid that algorithms see, if it is [placed](Graph::placed) on this one.
+    pub(crate) fn logical(&self) -> Option<&Arc<dyn Topology>> {
+        self.logical.as_ref()
     }
 
     /// The grid or twisted torus without faults.
@@ -143,6 +152,34 @@ impl Lattice {
             return Ok(self.unbroken());
         }
         Ok(Arc::new(of_places(self.radix.clone(), self.wrap.clone(), others)?))
+    }
+
+    /// The links between nodes, given by place the node there.
+    fn links(&self, node_at: &[u32]) -> Links {
+        let Self { radix, wrap, faults, places, .. } = self;
+        let directions = 2 * radix.dimensions();
+        let mut listed = ListedLinks::new(places.len(), places.len() * directions);
+        for &place in places {
+            for outgoing in 0..directions {
+                let to = fault::beyond(radix, wrap, place, outgoing)
+                    .map_or(NONE, |to| node_at[to as usize]);
+                if to != NONE && faults.binary_search(&Fault::link(radix, place, outgoing)).is_err()
+                {
+                    let direction = if outgoing % 2 == 0 { 1 } else { -1 };
+                    let kind = LinkKind { direction, ..LinkKind::of_class((outgoing / 2) as u32) };
+                    listed.link(to, kind);
+                }
+            }
+            listed.next_vertex();
+        }
+        listed.done()
+    }
+
+    /// The graph of these links.
+    fn graph(self, form: String, links: Links, routes: Box<dyn Routes>) -> Graph {
+        let classes = (0..self.radix.dimensions()).map(|u| format!("dimension {u}")).collect();
+        let nodes = links.vertices();
+        Graph { lattice: Some(self), ..Graph::new(form, nodes, classes, links, routes) }
     }
 
     fn short_form(&self) -> String {
@@ -199,33 +236,15 @@ fn of_places(
     for (node, &place) in (0..).zip(&places) {
         node_at[place as usize] = node;
     }
-    let directions = 2 * radix.dimensions();
-    let mut listed = ListedLinks::new(places.len(), places.len() * directions);
-    for &place in &places {
-        for outgoing in 0..directions {
-            let to = fault::beyond(&radix, &wrap, place, outgoing)
-                .map_or(NONE, |to| node_at[to as usize]);
-            if to != NONE && faults.binary_search(&Fault::link(&radix, place, outgoing)).is_err() {
-                let direction = if outgoing % 2 == 0 { 1 } else { -1 };
-                let kind = LinkKind { direction, ..LinkKind::of_class((outgoing / 2) as u32) };
-                listed.link(to, kind);
-            }
-        }
-        listed.next_vertex();
-    }
-    let links = listed.done();
     let failures = Failure::all(&faults, &radix, &wrap);
-    fault::check_connected(&radix, &wrap, (&places, &links), &failures)?;
+    let lattice = Lattice { radix, wrap, faults, failures, places, logical: None };
+    let links = lattice.links(&node_at);
+    let Lattice { radix, wrap, failures, places, .. } = &lattice;
+    fault::check_connected(radix, wrap, (places, &links), failures)?;
     let translations = whole.then(|| radix.clone());
     let routes = FirstLinks::new(&links, translations.as_ref());
-    let lattice = Lattice { radix, wrap, faults, failures, places };
-    let (form, nodes) = (lattice.short_form(), links.vertices());
-    let classes = (0..directions / 2).map(|u| format!("dimension {u}")).collect();
-    Ok(Graph {
-        lattice: Some(lattice),
-        translations,
-        ..Graph::new(form, nodes, classes, links, Box::new(routes))
-    })
+    let form = lattice.short_form();
+    Ok(Graph { translations, ..lattice.graph(form, links, Box::new(routes)) })
 }
 
 /// Reads sides separated by `x`. A side of `4+2` shifts by 2. A side without a shift that is

@@ -1,0 +1,53 @@
+//! The nodes of ranks.
+
+use std::sync::Arc;
+
+use super::{NodesOn, SpecError};
+use crate::{Graph, Machine, Rank, Shape, Topology};
+
+/// The end of the form of a machine whose placement is listed.
+pub(crate) const LISTED: &str = " placed";
+
+/// The machine whose ranks are on these nodes: those of a grid, or of a grid on the sides of another one
+/// (`torus:64x64@16x2x2,16x2x2`), on nodes of the latter; where nodes hold several ranks, nodes on nodes.
+/// Its other values are kept.
+///
+/// # Errors
+/// A machine on no grid, another number of nodes, a node that the grid does not have, or a node that is named
+/// twice.
+pub fn with_placement(machine: &Machine, nodes: &[Rank]) -> Result<Machine, SpecError> {
+    let NodesOn { network, sizes } = NodesOn::of(machine);
+    let network = placed(&*network, nodes)?;
+    Ok(machine.on(NodesOn { network, sizes }.topology()?))
+}
+
+pub(crate) fn placed(network: &dyn Topology, nodes: &[Rank]) -> Result<Arc<dyn Topology>, String> {
+    let physical = match network.shape() {
+        Shape::Grid(grid) => Some(grid),
+        Shape::Graph(graph) => graph.on_grid().map(|on| on.grid),
+        Shape::Complete | Shape::Clustered(_) => None,
+    };
+    let (form, nodes) = (network.short_form(), nodes.iter().map(|node| node.0).collect::<Vec<_>>());
+    let logical = network.logical().map_or(network, |logical| &**logical);
+    let (Shape::Grid(logical), Some(physical)) = (logical.shape(), physical) else {
+        return Err(format!("a placement requires a grid, and {form} is not a grid"));
+    };
+    let form = format!("{}{LISTED}", form.trim_end_matches(LISTED));
+    Ok(Arc::new(Graph::placed(form, logical, physical, &nodes)?))
+}
+
+/// Reads the nodes of ranks in order: one number a line, `#` beginning a comment.
+///
+/// # Errors
+/// A line that is not a number.
+pub fn read_nodes(text: &str) -> Result<Vec<Rank>, String> {
+    let mut nodes = Vec::new();
+    for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if !line.is_empty() {
+            let wrong = |_| format!("line {}: `{line}` is not the number of a node", number + 1);
+            nodes.push(Rank(line.parse().map_err(wrong)?));
+        }
+    }
+    Ok(nodes)
+}
