@@ -195,7 +195,7 @@ pub(super) fn messages(
 pub(super) fn nodes_of(path: &Path) -> anyhow::Result<Vec<Rank>> {
     let text = String::from_utf8(read_whole(path, LARGEST_PLACEMENT)?)
         .with_context(|| format!("cannot read `{}`", path.display()))?;
-    Ok(read_nodes(&text).with_context(|| format!("`{}`", path.display()))?)
+    read_nodes(&text).with_context(|| format!("`{}`", path.display()))
 }
 
 /// The schedule of all ranks, or of the named subset on its ranks of the machine.
