@@ -91,7 +91,8 @@ pub(crate) fn on_axes(
             let rule = || wrong(format!("its axes have {count} nodes in place of {side}"));
             let (sides, wrap) = lists.next().ok_or_else(rule)?;
             count = sides.iter().fold(count, |all, &side| all.saturating_mul(side.into()));
-            (own.0.extend(sides), own.1.extend(wrap));
+            own.0.extend(sides);
+            own.1.extend(wrap);
         }
         if count > side.into() {
             return Err(wrong(format!("its axes have {count} nodes in place of {side}")));
@@ -102,7 +103,8 @@ pub(crate) fn on_axes(
         })?;
         nodes =
             nodes.iter().flat_map(|node| along.iter().map(move |at| node * side + at)).collect();
-        (all.0.extend(own.0), all.1.extend(own.1));
+        all.0.extend(own.0);
+        all.1.extend(own.1);
     }
     if lists.next().is_some() {
         return Err(format!("more axes than {} has nodes for", logical.short_form()));
