@@ -257,21 +257,23 @@ impl<'a> Counter<'a> {
     /// a node may have more ports than their node has for all of them.
     fn ports_used(&self, schedule: &Schedule) -> u128 {
         /// Of steps, and of ranks.
-        const SOME: [u32; 2] = [16, 8];
+        const SOME: [u32; 2] = [16, 2];
         let (rule, ports) = (schedule.rule(), schedule.problem.ports);
         if ports == 1 {
             return 1;
         }
         let (classes, mut does) = (&self.visitor.ranks.classes, Step::default());
-        let steps = || sample::spread(rule.steps(), SOME[0]);
-        let ranks =
-            sample::spread(classes.count(), SOME[1]).map(|class| classes.representative(class));
-        let sent =
-            ranks.flat_map(|rank| steps().map(move |step| (rank, step))).map(|(rank, step)| {
-                rule.step(rank, step, &mut does);
-                does.sends.len() as u32
-            });
-        sent.max().unwrap_or(0).clamp(1, ports).into()
+        let mut most = 1;
+        for class in sample::spread(classes.count(), SOME[1]) {
+            for step in sample::spread(rule.steps(), SOME[0]) {
+                rule.step(classes.representative(class), step, &mut does);
+                most = most.max(does.sends.len() as u32);
+                if most >= ports {
+                    return ports.into();
+                }
+            }
+        }
+        most.into()
     }
 
     /// The ranks that are visited in one step of each class, if there are classes of steps.

@@ -34,6 +34,11 @@ pub(crate) fn at(seconds: Seconds, bytes: u64) -> f64 {
 /// What rounding may take from a floor that equals the lowest time.
 const ROUNDED: f64 = 1e-9;
 
+/// Whether a floor is below a time.
+pub(crate) fn is_below(floor: f64, time: f64) -> bool {
+    floor < time * (1.0 - ROUNDED)
+}
+
 /// The lower envelope of lines, ascending in the block size. Of equally low lines the flattest, which stays
 /// the lowest, and then the first.
 pub(crate) fn envelope(lines: &[TimeLine]) -> Vec<Lowest> {
@@ -126,8 +131,7 @@ pub(crate) fn without_open(
     let sizes = bends(envelope);
     let mut open: Vec<Range<u64>> = Vec::new();
     for &floor in floors {
-        let is_open =
-            |bytes: u64| at(floor, bytes) < time(lines, envelope, bytes) * (1.0 - ROUNDED);
+        let is_open = |bytes: u64| is_below(at(floor, bytes), time(lines, envelope, bytes));
         // It is below in one interval, and if so at one of the sizes.
         let Some(low) = sizes.iter().position(|&size| is_open(size)) else { continue };
         let high = sizes.iter().rposition(|&size| is_open(size)).expect("bug: one is open");

@@ -2,7 +2,7 @@ use topocoll_algorithms::Info;
 use topocoll_analysis::BestBounds;
 use topocoll_schedule::Parameters;
 
-use crate::envelope::first_below;
+use crate::envelope::{first_below, is_below};
 use crate::exchange::agrees;
 use crate::free_running::{FreeRuns, Of, all_at_once};
 use crate::pool::{Found, Pool, Winner};
@@ -261,11 +261,14 @@ pub(crate) fn ranked(
     fastest: &[Fastest],
 ) -> Vec<Choice> {
     let floor = |choice: &Choice| choice.price.priced == Priced::AtLeast;
+    let best = best_time(choices.iter().map(|choice| &choice.price));
+    let is_open = |choice: &Choice| floor(choice) && is_below(choice.price.time.total(), best);
     // Ties keep the order of the table; an exact price comes before a floor.
-    choices.sort_by(|a, b| {
-        let by_time = a.price.time.total().total_cmp(&b.price.time.total());
-        by_time.then(floor(a).cmp(&floor(b)))
-    });
+    let time = |choice: &Choice| match choice.price.time.total() {
+        time if floor(choice) && !is_open(choice) => time.max(best),
+        time => time,
+    };
+    choices.sort_by(|a, b| time(a).total_cmp(&time(b)).then(floor(a).cmp(&floor(b))));
     // A choice is compared with the fewest link blocks of all choices with fewer steps.
     let mut by_steps: Vec<(u64, f64)> = (choices.iter())
         .filter(|choice| choice.price.priced == Priced::Exactly)
@@ -281,7 +284,6 @@ pub(crate) fn ranked(
         let fewer = by_steps.partition_point(|&(steps, _)| steps < price.steps);
         fewer > 0 && by_steps[fewer - 1].1 < price.link_blocks
     };
-    let best = best_time(choices.iter().map(|choice| &choice.price));
     let mut seen = Vec::new();
     choices.retain(|choice| {
         // The first choice of an algorithm, and its first choice with an exact price.
@@ -294,7 +296,7 @@ pub(crate) fn ranked(
         let wins = |one: &Fastest| {
             (&one.algorithm, &one.parameters) == (&choice.algorithm, &choice.parameters)
         };
-        let unbeaten = if floor(choice) { price.time.total() < best } else { !beaten(price) };
+        let unbeaten = if floor(choice) { is_open(choice) } else { !beaten(price) };
         first || unbeaten || fastest.iter().any(wins)
     });
     choices.into_iter().map(|choice| choice.over(bound)).collect()

@@ -3,7 +3,7 @@
 use topocoll_analysis::BestBounds;
 use topocoll_schedule::Parameters;
 
-use crate::envelope::{Lowest, TimeLine, at, between, envelope};
+use crate::envelope::{Lowest, TimeLine, at, between, envelope, is_below};
 use crate::exchange::refused;
 use crate::pool::Pool;
 use crate::price::{best_time, least};
@@ -77,8 +77,8 @@ impl Exchange<'_> {
             let mut of_line: Vec<Vec<_>> = points.iter().map(|_| Vec::new()).collect();
             for found in found {
                 let name = pool.name(found.asked);
-                let is_open =
-                    found.price.priced == Priced::AtLeast && found.price.time.total() < best;
+                let is_open = found.price.priced == Priced::AtLeast
+                    && is_below(found.price.time.total(), best);
                 if is_open && !undecided.iter().any(|known| known == name) {
                     undecided.push(name.to_owned());
                 }

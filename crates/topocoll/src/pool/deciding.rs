@@ -7,7 +7,7 @@ use topocoll_topology::parallel;
 
 use super::candidate::Candidate;
 use super::{Found, MUCH_WORK, PART_FOR_ALL_SIZES, Pool, WORK_PER_SETTING};
-use crate::envelope::{bends, envelope, promise};
+use crate::envelope::{bends, envelope, is_below, promise};
 use crate::price::{Price, Priced, Pricing, best_time};
 
 /// The most ranks that raise a floor at first.
@@ -107,7 +107,7 @@ impl Pool<'_> {
         let mut best = best_time(all.iter().map(|found| &found.price));
         let floor = |found: &Found| found.price.priced == Priced::AtLeast;
         let mut open: Vec<usize> = (0..all.len())
-            .filter(|&i| floor(&all[i]) && all[i].price.time.total() < best)
+            .filter(|&i| floor(&all[i]) && is_below(all[i].price.time.total(), best))
             .collect();
         open.sort_by(|&a, &b| all[a].price.time.total().total_cmp(&all[b].price.time.total()));
         // The best of every algorithm, the second of every algorithm, and so on.
@@ -140,7 +140,7 @@ impl Pool<'_> {
         let mut left = most;
         for (i, schedule, work) in open {
             let floor = all[i].price;
-            if floor.time.total() >= best || left == 0 {
+            if !is_below(floor.time.total(), best) || left == 0 {
                 continue;
             }
             let place = all[i].candidate.filter(|_| all[i].schedule.is_none());
