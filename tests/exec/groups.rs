@@ -107,7 +107,7 @@ fn deliver(schedule: &Schedule, operation: Collective, groups: &Groups, place: &
         let own = groups.place(rank).map(|(group, _)| groups.group(group));
         let expected: BTreeSet<Block> = own
             .iter()
-            .flat_map(|group| group.ranks())
+            .flat_map(Subset::ranks)
             .map(|&from| match operation {
                 Collective::AllToAll => Block { from, to: rank },
                 Collective::AllGather => Block::of(from),

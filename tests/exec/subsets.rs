@@ -1,5 +1,6 @@
 //! Plans for a subset of a machine's ranks: peers are the machine's ranks, and routes hold on the machine.
 
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use common::{
@@ -336,7 +337,7 @@ fn blocks_of_a_subset_are_those_of_its_ranks() {
         for (algorithm, problem, setting) in serving(&machine, 24) {
             let schedule =
                 schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
-            let placed = Schedule::on_groups(&[schedule.clone()], &Groups::one(&subset), &[]);
+            let placed = Schedule::on_groups(from_ref(&schedule), &Groups::one(&subset), &[]);
             let (members, all) = (schedule.rule(), placed.rule());
             assert_eq!((members.slots(), members.cuts()), (all.slots(), all.cuts()));
             split += u32::from(!members.cuts().is_empty());
