@@ -299,9 +299,9 @@ fn work_of_counting_is_as_worked_out_by_hand() {
     for (text, ports, algorithm, expected) in [
         ("full:16", 1, "direct", [15, 1, 1, 1]),
         ("full:16", 3, "direct", [5, 1, 3, 1]),
-        // Equal nodes are equivalent.
-        ("cluster:4*4", 4, "direct", [15, 4, 4, 1]),
-        ("cluster:3*4,2,2", 4, "direct", [15, 16, 4, 1]),
+        // Equal nodes are equivalent. Ranks share the ports of a node, and use one of their own.
+        ("cluster:4*4", 4, "direct", [15, 4, 1, 1]),
+        ("cluster:3*4,2,2", 4, "direct", [15, 16, 1, 1]),
         // The number of sides; where ranks differ only by carries, messages are compared with each
         // other.
         ("mesh:4x4", 1, "pairwise-xor", [15, 16, 1, 2]),

@@ -314,3 +314,10 @@ fn refuse(reason: &str) -> ! {
     let _ = writeln!(std::io::stderr(), "{text}");
     std::process::exit(1)
 }
+
+/// If messages are on the program's communicators: keeps the number of one that is freed.
+pub(crate) fn keep() -> Option<unsafe extern "C" fn(MPI_Comm)> {
+    let keep = replacement(c"topocoll_keep")?;
+    // SAFETY: the component's function of this name.
+    Some(unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(MPI_Comm)>(keep) })
+}

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use crate::symbols as mpi;
+use crate::symbols::{self as mpi, keep};
 use topocoll::Collective;
 
 use super::blocks::Blocks;
-use super::component::keep;
 use super::course::{Calls, Course, Sample};
 use super::deciding::{Deciding, UNDECIDED, trace};
 use super::group::{Group, Name};

@@ -9,13 +9,6 @@ use super::attribute::{State, finish, forget_module, is_initialized};
 use super::process;
 use crate::symbols as mpi;
 
-/// If messages are on the program's communicators: keeps the number of one that is freed.
-pub(super) fn keep() -> Option<unsafe extern "C" fn(mpi::MPI_Comm)> {
-    let keep = mpi::replacement(c"topocoll_keep")?;
-    // SAFETY: the component's function of this name.
-    Some(unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(mpi::MPI_Comm)>(keep) })
-}
-
 thread_local! {
     static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
 }

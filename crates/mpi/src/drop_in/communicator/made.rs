@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 
 use topocoll::Grid;
 
-use super::super::component::keep;
 use super::super::group::{self, Group};
 use super::super::library::answer;
 use super::super::memory::Memory;
@@ -15,7 +14,7 @@ use super::super::process::{settings, world};
 use super::Communicator;
 use crate::engine::Channel;
 use crate::failed::{Failed, check, locked};
-use crate::symbols as mpi;
+use crate::symbols::{self as mpi, keep};
 use crate::words::rank_and_ranks;
 
 impl Communicator {
