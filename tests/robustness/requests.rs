@@ -307,8 +307,8 @@ fn work_of_counting_is_as_worked_out_by_hand() {
         ("mesh:4x4", 1, "pairwise-xor", [15, 16, 1, 2]),
         ("mesh:4x4x2", 4, "neighbour-rings", [18, 32, 4, 3]),
         ("torus:4x6", 3, "direct", [8, 1, 3 * 3, 2]),
-        // A message inside the node, or the dimensions of one between nodes that share two ports.
-        ("torus:4x4*2", 2, "pairwise-xor", [31, 32, 2 + 2 * 2 / 2, 1]),
+        // A message and its dimensions, of one of the steps between the same nodes.
+        ("torus:4x4*2", 2, "pairwise-xor", [16, 32, 1 + 2, 1]),
         // Its diameter.
         ("twisted-torus:4x8", 1, "direct", [31, 32, 1, 4]),
     ] {

@@ -253,14 +253,15 @@ impl<'a> Counter<'a> {
         u128::from(self.steps()) * u128::from(ranks.classes.count()) * per_rank
     }
 
-    /// The most messages of a rank in a step: as many as its ports, or as some ranks send in some steps. The ranks of
-    /// a node may have more ports than their node has for all of them.
+    /// The most messages of a rank in a step: as many as its ports. The ranks of a node may have more than their node
+    /// has for all of them: as many as some ranks send in some steps.
     fn ports_used(&self, schedule: &Schedule) -> u128 {
         /// Of steps, and of ranks.
-        const SOME: [u32; 2] = [16, 2];
+        const SOME: [u32; 2] = [16, 8];
         let (rule, ports) = (schedule.rule(), schedule.problem.ports);
-        if ports == 1 {
-            return 1;
+        let machine = self.visitor.machine;
+        if ports == 1 || machine.ranks() == machine.topology.nodes() {
+            return ports.into();
         }
         let (classes, mut does) = (&self.visitor.ranks.classes, Step::default());
         let mut most = 1;
