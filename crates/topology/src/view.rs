@@ -19,7 +19,7 @@ use grid::GridView;
 /// slowest links. A grid or a hypercube, also one that a graph is seen as, is seen with its dimensions in
 /// another order, and with other directions at half a ring. Every link of a view is a link of the machine.
 ///
-/// A grid that is [placed](Graph::placed) on the machine's network is a view too, with the machine's ranks and
+/// A grid that is [placed](crate::Graph::placed) on the machine's network is a view too, with the machine's ranks and
 /// routes.
 #[derive(Clone, Debug)]
 pub struct View {
