@@ -253,24 +253,24 @@ impl<'a> Counter<'a> {
         u128::from(self.steps()) * u128::from(ranks.classes.count()) * per_rank
     }
 
-    /// The most messages of a rank in a step: as many as its ports. The ranks of a node may have more than their node
-    /// has for all of them: as many as some ranks send in some steps.
+    /// The most messages of a rank in a step: as many as its ports, or as some ranks send in some steps. The ranks of
+    /// a node may have more ports than their node has for all of them.
     fn ports_used(&self, schedule: &Schedule) -> u128 {
-        /// Of steps, and of ranks.
-        const SOME: [u32; 2] = [16, 8];
+        /// Of steps, of ranks, and of messages in all.
+        const SOME: [u32; 3] = [16, 32, 1 << 12];
         let (rule, ports) = (schedule.rule(), schedule.problem.ports);
-        let machine = self.visitor.machine;
-        if ports == 1 || machine.ranks() == machine.topology.nodes() {
-            return ports.into();
+        if ports == 1 {
+            return 1;
         }
         let (classes, mut does) = (&self.visitor.ranks.classes, Step::default());
-        let mut most = 1;
+        let (mut most, mut looked_at) = (1, 0);
         for class in sample::spread(classes.count(), SOME[1]) {
             for step in sample::spread(rule.steps(), SOME[0]) {
                 rule.step(classes.representative(class), step, &mut does);
                 most = most.max(does.sends.len() as u32);
-                if most >= ports {
-                    return ports.into();
+                looked_at += does.sends.len() as u32;
+                if most >= ports || looked_at > SOME[2] {
+                    return most.min(ports).into();
                 }
             }
         }
