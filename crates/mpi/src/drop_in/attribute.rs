@@ -29,7 +29,8 @@ thread_local! {
     static FREED: RefCell<Vec<mpi::MPI_Comm>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A state as an attribute or a module has it; null if the library performs all calls, or there is none yet.
+/// The state of a communicator, which its attribute or its module keeps. It is null before the first call, and where
+/// the library performs all calls.
 pub(crate) type State = *const Mutex<Communicator>;
 
 /// A communicator of the program, freed at the latest when MPI is finalized.

@@ -169,7 +169,7 @@ fn winners(rows: &[Row], constants: &Constants) -> (usize, usize, Vec<String>) {
     (right, all, wrong)
 }
 
-/// What is left out, the constants that it fixes, and changes the constants.
+/// A term that is left out, the constants that then have no effect, and how to leave it out.
 type Without = (&'static str, &'static [&'static str], fn(&mut Constants));
 
 fn set(constants: &mut Constants, name: &str, value: f64) {
@@ -388,7 +388,7 @@ fn the_chapter_has_the_errors_on_fugaku() {
         "the fit gives {:?}",
         NAMES.iter().zip(fitted.values).collect::<Vec<_>>()
     );
-    // What is asked of the model.
+    // The errors that the model may have at most.
     let predicted = Errors::of(rows.iter().filter(|row| !row.fixes), constants);
     let (right, all, _) = winners(rows, constants);
     assert!(predicted.quantile(0.5) <= 15.0 && predicted.quantile(0.9) <= 40.0);
