@@ -23,7 +23,7 @@ use crate::error::SpecError;
 use crate::graph_file::{self, Format};
 use crate::machine_file;
 use crate::reading::{Reading, Source};
-use crate::text::{self, line_at, printable};
+use crate::text::{line_at, printable, uncommented};
 use crate::{Clusters, ListedGraph, Machine, Shape, Timing, TopologyError, xml};
 
 pub use crate::regular::{create, open, text_of};
@@ -167,7 +167,7 @@ fn read_as(
 /// otherwise the lines of the file for all that differs from what is assumed of short forms.
 fn cite(machine: &mut Machine, kind: &str, file: &str, text: &str) {
     let said = std::mem::take(&mut machine.sources);
-    let ends = lines(text).fold(None, |ends: Option<(usize, usize)>, (line, at)| {
+    let ends = uncommented(text).fold(None, |ends: Option<(usize, usize)>, (line, at)| {
         Some((ends.map_or(at, |(first, _)| first), at + line.len()))
     });
     let (first, last) = ends.unwrap_or_default();
@@ -258,13 +258,6 @@ fn without_effect<'a>(
         [] => machine,
         words => assuming(machine, &format!("{} of {of} have no effect", words.join(", "))),
     }
-}
-
-/// The lines that are not empty, without comments, and their offsets.
-fn lines(text: &str) -> impl Iterator<Item = (&str, usize)> {
-    text::lines(text)
-        .map(|(line, at)| (line.split('#').next().unwrap_or_default().trim_end(), at))
-        .filter(|(line, _)| !line.is_empty())
 }
 
 /// An error about `words` at the offset `at`.

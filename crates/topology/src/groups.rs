@@ -5,6 +5,7 @@ use hashbrown::HashMap;
 use crate::error::check_limit;
 use crate::number::{number, sides, whole};
 use crate::spec::parse_ranks;
+use crate::text::{line_at, uncommented};
 use crate::{Clusters, Grid, Machine, MixedRadix, Rank, Shape, Subset, Topology, TopologyError};
 
 /// The most ranks of groups that follow no pattern and are listed rank by rank.
@@ -118,17 +119,16 @@ impl Groups {
         if text.trim_start().starts_with(char::is_alphabetic) {
             return Self::named(text.trim(), machine);
         }
-        let lines = (1..).zip(text.lines());
-        let lines = lines.map(|(number, line)| (number, line.split('#').next().unwrap_or("")));
-        let lines = lines.filter(|(_, line)| !line.trim().is_empty());
-        let group = |(number, line): (u32, &str)| {
+        let group = |(line, at): (&str, usize)| {
             let words = line.split([' ', '\t', ',']).filter(|word| !word.is_empty());
             let ranks = parse_ranks(&words.collect::<Vec<_>>().join(","));
             let group = ranks.map_err(|e| e.message.into());
             let group = group.and_then(|ranks| Subset::new(&ranks, machine.ranks()));
-            group.map_err(|e: TopologyError| format!("line {number}: {}", e.message).into())
+            group.map_err(|e: TopologyError| {
+                format!("line {}: {}", line_at(text, at), e.message).into()
+            })
         };
-        Self::listed(lines.map(group).collect::<Result<_, TopologyError>>()?)
+        Self::listed(uncommented(text).map(group).collect::<Result<_, TopologyError>>()?)
     }
 
     /// The groups of a name: `nodes`, the ranks of each node; `peers`, ranks of equal number on all nodes;
@@ -249,12 +249,13 @@ impl Groups {
         }
     }
 
-    /// The number of ranks of each group.
+    /// The number of ranks of each group; of those that follow a pattern, which are equal, once.
     pub fn sizes(&self) -> impl Iterator<Item = u32> {
-        (0..self.count()).map(|group| match &self.by {
-            By::Pattern(of) => of.sides.iter().map(|along| along.inside).product(),
-            By::Listed { groups, .. } => groups[group as usize].ranks().len() as u32,
-        })
+        let (equal, groups): (_, &[Subset]) = match &self.by {
+            By::Pattern(of) => (Some(of.sides.iter().map(|along| along.inside).product()), &[]),
+            By::Listed { groups, .. } => (None, groups),
+        };
+        equal.into_iter().chain(groups.iter().map(|group| group.ranks().len() as u32))
     }
 
     /// The first group with the most ranks.
@@ -298,7 +299,7 @@ impl Groups {
     /// The rank at a position of a group.
     ///
     /// # Panics
-    /// There is none.
+    /// The group has fewer ranks.
     #[must_use]
     #[inline]
     pub fn rank(&self, group: u32, position: Rank) -> Rank {

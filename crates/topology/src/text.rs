@@ -94,6 +94,13 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = (&str, usize)> {
     lines.filter(|(line, _)| !line.is_empty())
 }
 
+/// The [`lines`] that are not empty without comments, which begin with `#`, and their offsets.
+pub(crate) fn uncommented(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    lines(text)
+        .map(|(line, at)| (line.split('#').next().unwrap_or_default().trim_end(), at))
+        .filter(|(line, _)| !line.is_empty())
+}
+
 /// The values of a line of CSV, without the blanks around them. A value in double quotes may have commas,
 /// and doubled quotes.
 pub(crate) fn fields(line: &str) -> Result<Vec<Cow<'_, str>>, String> {

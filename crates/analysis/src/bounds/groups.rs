@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use topocoll_schedule::{Collective, Problem};
-use topocoll_topology::{Clusters, FullyConnected, Grid, Groups, LinkId, Machine, PerClass, Rank};
-use topocoll_topology::{Shape, Subset};
+use topocoll_topology::{
+    Clusters, FullyConnected, Grid, Groups, LinkId, Machine, PerClass, Rank, Shape, Subset,
+};
 
 use super::best::{BestBounds, Cuts, strongest};
 use super::best_bounds;
@@ -63,8 +64,8 @@ fn cuts(problem: &Problem, machine: &Machine, groups: &Groups) -> Cuts {
     if matches!(topology.shape(), Shape::Clustered(_)) {
         let most = ends.blocks.iter().flatten().copied().max().unwrap_or(0) as f64;
         let of_ports = most / f64::from(problem.node_ports) * machine.least_per_byte_of_nodes();
-        cuts.raise(Cuts { seconds_per_byte: of_ports, ..Cuts::default() });
-        cuts.of_nodes = most * machine.timing.injection.node;
+        let of_nodes = most * machine.timing.injection.node;
+        cuts.raise(Cuts { seconds_per_byte: of_ports, of_nodes, ..Cuts::default() });
     }
     if topology.link_numbers() > LINKS {
         return cuts;
@@ -78,7 +79,7 @@ fn cuts(problem: &Problem, machine: &Machine, groups: &Groups) -> Cuts {
             Shape::Graph(graph) => lengths::of_graph(graph, capacities, &ranks),
             Shape::Complete | Shape::Clustered(_) => 0.0,
         });
-        cuts.raise(Cuts { link_blocks, seconds_per_byte, of_nodes: 0.0 });
+        cuts.raise(Cuts { link_blocks, seconds_per_byte, ..Cuts::default() });
     }
     cuts
 }
@@ -87,6 +88,7 @@ impl Cuts {
     fn raise(&mut self, to: Self) {
         self.link_blocks = self.link_blocks.max(to.link_blocks);
         self.seconds_per_byte = self.seconds_per_byte.max(to.seconds_per_byte);
+        self.of_nodes = self.of_nodes.max(to.of_nodes);
     }
 }
 
@@ -165,7 +167,7 @@ fn around_nodes(machine: &Machine, ends: &Ends) -> Cuts {
             cuts.raise(Cuts {
                 link_blocks: over(capacity),
                 seconds_per_byte: over(speed),
-                of_nodes: 0.0,
+                ..Cuts::default()
             });
         }
     }
@@ -279,7 +281,11 @@ fn across_dimensions(problem: &Problem, machine: &Machine, grid: &Grid, groups: 
             least = least.max(distances.sum::<u64>() as f64 / links);
         }
         let per_byte = machine.timing.per_byte.of(machine.first_class() + u);
-        cuts.raise(Cuts { link_blocks: least, seconds_per_byte: least * per_byte, of_nodes: 0.0 });
+        cuts.raise(Cuts {
+            link_blocks: least,
+            seconds_per_byte: least * per_byte,
+            ..Cuts::default()
+        });
     }
     cuts
 }

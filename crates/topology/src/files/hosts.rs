@@ -8,7 +8,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 
-use super::{Beginning, MAX_NODES, Source, assuming, cluster, lines, shown, without_effect, wrong};
+use super::{
+    Beginning, MAX_NODES, Source, assuming, cluster, shown, uncommented, without_effect, wrong,
+};
 use crate::Machine;
 use crate::error::SpecError;
 
@@ -114,7 +116,7 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
 pub(super) fn listed(text: &str) -> Result<(Hosts<'_>, BTreeSet<&str>), SpecError> {
     let (mut hosts, mut excluded, mut ignored) =
         (Hosts::default(), HashSet::new(), BTreeSet::new());
-    for (line, at) in lines(text) {
+    for (line, at) in uncommented(text) {
         let refuse = |message| wrong(at, line, message);
         let (host, ranks) = host(line, &mut ignored).map_err(refuse)?;
         match host.strip_prefix('^') {

@@ -4,7 +4,7 @@
 //! have no effect otherwise, nor has what processors are near. The text may be pasted with blanks in place of tabs, and with the line of the command.
 
 use super::gpus::{Gpus, MOST_GPUS, NVLINK, Path};
-use super::{Beginning, Source, assuming, lines, shown, without_effect, wrong};
+use super::{Beginning, Source, assuming, shown, uncommented, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 
@@ -44,7 +44,7 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
     let Source { name, text, reading, .. } = *file;
     let (mut columns, mut affinities): (Vec<&str>, _) = (Vec::new(), None);
     let mut rows: Vec<(&str, Vec<&str>, &str, usize)> = Vec::new();
-    for (line, at) in lines(text) {
+    for (line, at) in uncommented(text) {
         let refuse = |message: String| wrong(at, line, message);
         let mut words = words(line);
         let first = words.next().unwrap_or_default();

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::hosts::Hosts;
-use super::{Beginning, MAX_NODES, Source, lines, shown, wrong};
+use super::{Beginning, MAX_NODES, Source, shown, uncommented, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 
@@ -22,7 +22,7 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
 /// The hosts of a file in the order of ranks.
 pub(super) fn listed(text: &str) -> Result<Hosts<'_>, SpecError> {
     let mut ranks = BTreeMap::new();
-    for (line, at) in lines(text) {
+    for (line, at) in uncommented(text) {
         let refuse = |message: String| wrong(at, line, message);
         let (rank, host) = rank(line).map_err(refuse)?;
         if ranks.len() == MAX_NODES {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::gpus::{Gpus, MOST_GPUS, Path, XGMI};
 use super::nvidia_smi::is_gpu;
-use super::{Beginning, Source, assuming, lines, shown, without_effect, wrong};
+use super::{Beginning, Source, assuming, shown, uncommented, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 
@@ -64,7 +64,7 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
     let Source { name, text, reading, .. } = *file;
     let mut tables = [const { None::<Table<'_>> }; 3];
     let (mut open, mut ignored) = (None, BTreeSet::new());
-    for (line, at) in lines(text) {
+    for (line, at) in uncommented(text) {
         let refuse = |message: String| wrong(at, line, message);
         if line.starts_with('=') {
             open = TABLES.iter().position(|known| *known == title(line));

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use super::hostlist::expand;
 use super::{
-    Beginning, MAX_NODES, Source, assuming, cluster, lines, network, shown, without_effect,
+    Beginning, MAX_NODES, Source, assuming, cluster, network, shown, uncommented, without_effect,
 };
 use crate::error::SpecError;
 use crate::number::number;
@@ -102,7 +102,7 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
 fn logical(text: &str) -> Vec<(Cow<'_, str>, Range<usize>)> {
     let mut all: Vec<(Cow<'_, str>, Range<usize>)> = Vec::new();
     let mut open = false;
-    for (line, at) in lines(text) {
+    for (line, at) in uncommented(text) {
         let (said, goes_on) = line.strip_suffix('\\').map_or((line, false), |said| (said, true));
         match all.last_mut().filter(|_| open) {
             Some((joined, span)) => {

@@ -5,7 +5,7 @@
 //! `topology.conf`. A `flat` topology names no hosts, and is refused.
 
 use super::slurm::{Entry, machine};
-use super::{Beginning, Source, assuming, lines, shown, without_effect, wrong};
+use super::{Beginning, Source, assuming, shown, uncommented, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 
@@ -24,7 +24,7 @@ struct Listed<'a> {
 pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
     let Source { name, text, reading, .. } = *file;
     let (mut listed, mut sizes): (Vec<Listed<'_>>, _) = (Vec::new(), None);
-    for (line, at) in lines(text) {
+    for (line, at) in uncommented(text) {
         let refuse = |message: String| wrong(at, line, message);
         let item = line.strip_prefix("- ").unwrap_or(line).trim_start();
         if matches!(line, "---" | "...") || line.starts_with('-') && item.parse::<u32>().is_ok() {

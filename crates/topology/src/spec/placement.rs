@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{NodesOn, SpecError};
+use crate::text::{line_at, uncommented};
 use crate::{Graph, Machine, Rank, Shape, Topology};
 
 /// The end of the form of a machine whose placement is listed.
@@ -41,13 +42,10 @@ pub(crate) fn placed(network: &dyn Topology, nodes: &[Rank]) -> Result<Arc<dyn T
 /// # Errors
 /// A line that is not a number.
 pub fn read_nodes(text: &str) -> Result<Vec<Rank>, String> {
-    let mut nodes = Vec::new();
-    for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if !line.is_empty() {
-            let wrong = |_| format!("line {}: `{line}` is not the number of a node", number + 1);
-            nodes.push(Rank(line.parse().map_err(wrong)?));
-        }
-    }
-    Ok(nodes)
+    let text = text.trim_start_matches('\u{feff}');
+    let node = |(line, at): (&str, usize)| {
+        let wrong = |_| format!("line {}: `{line}` is not the number of a node", line_at(text, at));
+        Ok(Rank(line.parse().map_err(wrong)?))
+    };
+    uncommented(text).map(node).collect()
 }
