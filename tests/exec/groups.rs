@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use common::{MEMORY, check_translations, exchange, serving, set_values, without_classes};
 use proptest::prelude::*;
 use topocoll::{
-    Block, Collective, Exchange, Groups, Machine, Parameters, Rank, Schedule, Step, Subset, count,
-    machine, verify,
+    Block, Collective, Demand, Exchange, Groups, Machine, Parameters, Rank, Schedule, Step, Subset,
+    count, machine, verify,
 };
 
 /// The groups of each name that a machine has.
@@ -236,8 +236,24 @@ fn groups_of_different_sizes_have_schedules_of_one_algorithm() {
     let placed = exchange.placed(&schedule).unwrap();
     deliver(&placed, Collective::AllToAll, &groups, "cluster:4,3,3,1");
     assert_eq!(exchange.count(&schedule).unwrap().messages, 4 * 3 + 2 * 3 * 2);
+    // Sizes of blocks are of one matrix.
+    let demand = Demand::drawn(exchange.problem(), "uniform:1".parse().unwrap()).unwrap();
+    let refused = exchange.clone().demand(&demand).unwrap_err().to_string();
+    let rule = "a demand matrix requires groups of equal sizes: group 1 has 3 ranks, the largest 4";
+    assert_eq!(refused, rule);
     let own = exchange.machine().clone();
     assert_eq!(verify(&schedule, &own, None, MEMORY).unwrap().violation, None);
+}
+
+/// A group of other ranks than its schedule's is a mistake of the caller.
+#[test]
+#[should_panic(expected = "groups of as many ranks")]
+fn groups_have_the_ranks_of_their_schedules() {
+    let full = machine("full:6").unwrap();
+    let groups = Groups::named("consecutive:3", &full).unwrap();
+    let exchange = Exchange::all_to_all(&full).unwrap();
+    let schedule = exchange.schedule("direct", &Parameters::new()).unwrap();
+    let _ = Schedule::on_groups(&[schedule], &groups, &[]);
 }
 
 #[test]

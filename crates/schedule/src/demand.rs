@@ -161,8 +161,7 @@ impl Demand {
     /// A group of another number of ranks than the demand's.
     #[must_use]
     pub fn on_groups(&self, groups: &Groups) -> Self {
-        let ranks = groups.sizes().max();
-        assert!(groups.sizes().all(|size| size == self.ranks), "groups of {ranks:?} ranks");
+        assert!(groups.sizes().all(|size| size == self.ranks), "groups of as many ranks");
         let sizes = Sizes::OnGroups(Arc::new(self.clone()), groups.clone());
         Self { operation: self.operation, ranks: groups.machine_ranks(), sizes }
     }

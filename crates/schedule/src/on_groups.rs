@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+use std::iter::repeat;
 use std::sync::Arc;
 
 use topocoll_topology::{Groups, MixedRadix, Rank};
@@ -15,6 +17,12 @@ impl Schedule {
     /// No schedules, a kind without one, or a group of another number of ranks than its schedule's.
     #[must_use]
     pub fn on_groups(schedules: &[Self], groups: &Groups, kinds: &[u32]) -> Self {
+        let ranks = |&kind: &u32| schedules[kind as usize].problem.ranks;
+        let fits = |(size, kind)| size == ranks(kind);
+        assert!(
+            groups.sizes().zip(kinds.iter().chain(repeat(&0))).all(fits),
+            "groups of as many ranks"
+        );
         let largest = schedules.iter().max_by_key(|one| one.problem.ranks).expect("a schedule");
         let (problem, origin) = (largest.problem, largest.origin.clone());
         let participants = problem.ranks;
@@ -23,7 +31,7 @@ impl Schedule {
             schedules: schedules.into(),
             kinds: kinds.into(),
             groups: groups.clone(),
-            cuts: Vec::from_iter(std::collections::BTreeSet::from_iter(cuts)),
+            cuts: Vec::from_iter(BTreeSet::from_iter(cuts)),
         };
         let problem = Problem { ranks: groups.machine_ranks(), ..problem };
         let mut placed = Self::new(problem, origin, rule);

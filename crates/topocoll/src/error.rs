@@ -73,6 +73,18 @@ pub enum Error {
         /// The ports of a rank and of a node.
         ports: Ports,
     },
+    /// A demand matrix for groups of different sizes.
+    #[error(
+        "a demand matrix requires groups of equal sizes: group {group} has {ranks} ranks, the largest {largest}"
+    )]
+    DemandOfGroups {
+        /// The group, from 0.
+        group: u32,
+        /// Its ranks.
+        ranks: u32,
+        /// Those of the largest group.
+        largest: u32,
+    },
     /// A failed reading.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),

@@ -1,6 +1,3 @@
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::iter;
 use std::sync::Arc;
 
 use topocoll_algorithms::{Algorithm, Catalogue, Info, NotApplicable, Planner, Request};
@@ -10,11 +7,11 @@ use topocoll_analysis::{
     best_bounds_of_groups, check_counting_work, check_memory, check_ranks, check_work, count,
     counting_work, verify_watched,
 };
-use topocoll_exec::Plan;
-use topocoll_schedule::{Collective, Demand, Origin, Parameters, Problem, Schedule};
-use topocoll_topology::{Groups, Machine, Ports, Rank, Shape, Subset};
+use topocoll_schedule::{Collective, Demand, Parameters, Problem, Schedule};
+use topocoll_topology::{Groups, Machine, Ports, Shape, Subset};
 
 use crate::Error;
+use crate::grouped::Grouped;
 
 /// Default limit of the bytes of memory for reading a schedule.
 const MEMORY: u128 = 1 << 30;
@@ -62,39 +59,6 @@ impl Budget<'_> {
     }
 }
 
-/// Groups of ranks, and the machines that they form.
-#[derive(Debug)]
-struct Grouped {
-    groups: Groups,
-    /// Different ones, that of the largest group first.
-    machines: Vec<Machine>,
-    /// By group, its machine; empty if all have the first.
-    kinds: Vec<u32>,
-}
-
-impl Grouped {
-    fn new(groups: &Groups, machine: &Machine) -> Self {
-        let own = |group| machine.subset(&groups.group(group));
-        let (mut machines, mut kinds) = (vec![own(groups.largest())], Vec::new());
-        if groups.pattern().is_none() && groups.count() > 1 {
-            let mut known = BTreeMap::from([(machines[0].topology.short_form(), 0)]);
-            for group in 0..groups.count() {
-                let one = own(group);
-                let kind = known.entry(one.topology.short_form()).or_insert_with(|| {
-                    machines.push(one);
-                    machines.len() as u32 - 1
-                });
-                kinds.push(*kind);
-            }
-        }
-        let count = groups.count();
-        if count > 1 {
-            machines[0].name = format!("one of {count} groups of {}", machine.name);
-        }
-        Self { groups: groups.clone(), machines, kinds }
-    }
-}
-
 /// One exchange: a machine, an operation, sizes of blocks, groups or a subset of the ranks, and a budget.
 ///
 /// Its methods find the best schedule, or one by name, and their costs.
@@ -103,7 +67,7 @@ pub struct Exchange<'m> {
     machine: &'m Machine,
     problem: Problem,
     /// The ranks that take part, if not all with all.
-    groups: Option<Arc<Grouped>>,
+    pub(crate) groups: Option<Arc<Grouped>>,
     demand: Option<&'m Demand>,
     planner: Arc<Planner>,
     sync: Sync,
@@ -173,7 +137,7 @@ impl<'m> Exchange<'m> {
     /// another machine have schedules of the same algorithm.
     ///
     /// # Errors
-    /// Groups of a machine with other ranks.
+    /// Groups of a machine with other ranks, or of different sizes where there is a demand matrix.
     pub fn groups(mut self, groups: &Groups) -> Result<Self, Error> {
         check_ranks(groups.machine_ranks(), self.machine)?;
         if groups.only().is_some_and(|only| only.is_whole()) {
@@ -195,18 +159,24 @@ impl<'m> Exchange<'m> {
     /// mean.
     ///
     /// # Errors
-    /// The demand matrix has other ranks.
+    /// The demand matrix has other ranks, or there are groups of different sizes.
     pub fn demand(mut self, demand: &'m Demand) -> Result<Self, Error> {
         self.problem.block_bytes = demand.mean();
         self.demand = Some(demand);
         self.check_demand()
     }
 
-    /// Checks that the demand matrix has the ranks that take part.
+    /// Checks that the demand matrix has the ranks that take part, or of every group.
     fn check_demand(self) -> Result<Self, Error> {
-        match self.demand.map_or(self.problem.ranks, Demand::ranks) {
-            ranks if ranks == self.problem.ranks => Ok(self),
-            ranks => Err(AnalysisError::Ranks { ranks, machine: self.problem.ranks }.into()),
+        let (all, demand) = (self.problem.ranks, self.demand.map(Demand::ranks));
+        if let Some(ranks) = demand.filter(|&ranks| ranks != all) {
+            return Err(AnalysisError::Ranks { ranks, machine: all }.into());
+        }
+        let sizes = self.grouped().into_iter().flat_map(Groups::sizes);
+        let other = (0..).zip(sizes).find(|&(_, ranks)| demand.is_some() && ranks != all);
+        match other {
+            Some((group, ranks)) => Err(Error::DemandOfGroups { group, ranks, largest: all }),
+            None => Ok(self),
         }
     }
 
@@ -263,6 +233,12 @@ impl<'m> Exchange<'m> {
         Exchange { machine: self.machine(), groups: None, ..self.clone() }
     }
 
+    /// The exchange of the ranks of a group that forms this machine.
+    pub(crate) fn of_group<'a>(&'a self, machine: &'a Machine) -> Result<Exchange<'a>, Error> {
+        let problem = self.problem_on(machine)?;
+        Ok(Exchange { machine, problem, groups: None, ..self.clone() })
+    }
+
     /// The algorithm called `name`.
     pub(crate) fn find(&self, name: &str) -> Result<&dyn Algorithm, NotApplicable> {
         self.planner.catalogue().find(name)
@@ -311,53 +287,6 @@ impl<'m> Exchange<'m> {
         Ok(check_memory(what, needed, self.budget.memory)?)
     }
 
-    /// A schedule as the links of the whole machine see it: on the ranks of all groups.
-    ///
-    /// # Errors
-    /// Groups form different machines, and the algorithm of the schedule does not apply to one.
-    ///
-    /// # Panics
-    /// A schedule of another number of ranks than the largest group.
-    pub fn placed<'s>(&self, schedule: &'s Schedule) -> Result<Cow<'s, Schedule>, Error> {
-        let Some(of) = &self.groups else { return Ok(Cow::Borrowed(schedule)) };
-        let (own, others) = (schedule.clone(), self.others(schedule)?);
-        let schedules: Vec<Schedule> =
-            iter::once(own).chain(others.into_iter().map(|(_, other)| other)).collect();
-        Ok(Cow::Owned(Schedule::on_groups(&schedules, &of.groups, &of.kinds)))
-    }
-
-    /// The schedules of groups that form other machines than the first, by the same algorithm: with its
-    /// parameters, or where these do not apply with those that it chooses.
-    fn others(&self, schedule: &Schedule) -> Result<Vec<(&Machine, Schedule)>, Error> {
-        let machines = self.groups.iter().flat_map(|of| &of.machines[1..]);
-        let of = |machine| {
-            let problem = self.problem_on(machine)?;
-            let other = Exchange { machine, problem, groups: None, ..self.clone() };
-            let Origin { algorithm, parameters } = &schedule.origin;
-            let found = other
-                .solve(algorithm, parameters)
-                .or_else(|_| other.solve(algorithm, &Parameters::new()));
-            Ok((machine, found?.schedule))
-        };
-        machines.map(of).collect()
-    }
-
-    /// The plan of one rank, with peers as the whole machine numbers them: of its group's schedule, where
-    /// groups form different machines.
-    ///
-    /// # Errors
-    /// The rank takes no part, or cannot run the schedule, or as [`placed`](Self::placed).
-    pub fn plan(&self, schedule: &Schedule, rank: Rank) -> Result<Plan, Error> {
-        let Some(of) = &self.groups else { return Ok(Plan::new(schedule, rank)?) };
-        let group = of.groups.place(rank).map_or(of.groups.largest(), |(group, _)| group);
-        let kind = of.kinds.get(group as usize).copied().unwrap_or(0) as usize;
-        let subset = of.groups.group(group);
-        Ok(match kind.checked_sub(1) {
-            None => Plan::in_subset(schedule, rank, &subset)?,
-            Some(other) => Plan::in_subset(&self.others(schedule)?[other].1, rank, &subset)?,
-        })
-    }
-
     /// Counts a schedule: steps, volume, link loads and time by the steps model. A group's schedule is counted
     /// on the links of the whole machine, with those of all other groups: messages that leave a group's part
     /// take the machine's own routes, and contend for links there.
@@ -366,19 +295,18 @@ impl<'m> Exchange<'m> {
     /// Too much work or memory, or as [`placed`](Self::placed).
     pub fn count(&self, schedule: &Schedule) -> Result<Counts, Error> {
         let (machine, memory) = (self.machine, self.budget.memory);
-        let Some(of) = &self.groups else {
+        if self.is_whole() {
             if self.demand.is_none() {
                 check_counting_work(schedule, machine)?;
             }
             return Ok(count(schedule, machine, self.demand, memory)?);
-        };
-        let schedule = self.placed(schedule)?;
-        let demand = self.demand.map(|demand| demand.on_groups(&of.groups));
+        }
+        let (schedule, demand) = (self.placed(schedule)?, self.placed_demand());
         if demand.is_none() {
             let what = "counting on the links of the whole machine";
             check_work(what, counting_work(&schedule, machine, None), WORK_OF_GROUPS)?;
         }
-        Ok(count(&schedule, machine, demand.as_ref(), memory)?)
+        Ok(count(&schedule, machine, demand.as_deref(), memory)?)
     }
 
     /// Proves or refutes that a schedule delivers every block, by the method given or the cheaper
@@ -393,7 +321,8 @@ impl<'m> Exchange<'m> {
     ) -> Result<Verification, Error> {
         let Budget { memory, ref progress, .. } = self.budget;
         let mut found = verify_watched(schedule, self.machine(), method, memory, progress)?;
-        for (machine, other) in self.others(schedule)? {
+        for machine in self.groups.iter().flat_map(|of| of.others()) {
+            let other = self.on_group(machine, schedule)?;
             let other = verify_watched(&other, machine, method, memory, progress)?;
             found.violation = found.violation.or(other.violation);
         }

@@ -54,6 +54,7 @@ mod exchange;
 mod free_running;
 mod front;
 mod given_schedule;
+mod grouped;
 mod left_out;
 mod machines;
 mod measured;

@@ -119,16 +119,15 @@ fn unequal(
         schedule_of_sizes(&mut own, options, &subject, args.demand.as_deref())?;
     let sizes = sizes.expect("bug: no demand");
     let about = about_demand(&own, &schedule.problem, Some(&sizes));
-    let schedule = exchange.placed(&schedule)?;
-    let on_groups = exchange.grouped().map(|groups| sizes.demand.on_groups(groups));
-    let demand = on_groups.as_ref().unwrap_or(&sizes.demand);
+    let exchange = exchange.demand(&sizes.demand)?;
+    let (schedule, demand) = (exchange.placed(&schedule)?, exchange.placed_demand());
     let mut slowest = Slowest::default();
     starting("counting steps", schedule.rule().steps().into());
     let each = |step, count: &StepCount| {
         slowest.look_at(step, count, machine);
         (PROGRESS.done)(1);
     };
-    let counts = count_steps(&schedule, machine, Some(demand), memory(), each)
+    let counts = count_steps(&schedule, machine, demand.as_deref(), memory(), each)
         .map_err(topocoll::Error::from)?;
     let report = report(machine, &schedule, &counts, (args.demand.clone(), None));
     print(options.json, &report, || {

@@ -81,7 +81,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
         let able = check_certifiable(&machine).map_err(topocoll::Error::from);
         able.with_context(|| format!("cannot write `{}`", path.display()))?;
     }
-    let mut found = find(&schedule, &machine, method)?;
+    let mut found = find(&exchange, &schedule, &machine, method)?;
     let mut claims = match args.subject.schedule {
         None => {
             let (exchange, origin) =
@@ -167,10 +167,19 @@ impl Found {
     }
 }
 
-fn find(schedule: &Schedule, machine: &Machine, method: Option<Method>) -> anyhow::Result<Found> {
+fn find(
+    exchange: &Exchange<'_>,
+    schedule: &Schedule,
+    machine: &Machine,
+    method: Option<Method>,
+) -> anyhow::Result<Found> {
     if schedule.rule().names_blocks() {
-        let found = verify_watched(schedule, machine, method, memory(), &PROGRESS)
-            .map_err(topocoll::Error::from)?;
+        let found = match exchange.grouped() {
+            // Those of groups that form other machines, too.
+            Some(_) => exchange.verify(schedule, method)?,
+            None => verify_watched(schedule, machine, method, memory(), &PROGRESS)
+                .map_err(topocoll::Error::from)?,
+        };
         let Verification { method, classes, violation, counts, resent_blocks, .. } = found;
         let proof = Proof { method, classes, violation, resent_blocks };
         return Ok(Found { proof: Some(proof), counts });

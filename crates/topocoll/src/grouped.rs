@@ -1,0 +1,107 @@
+//! Exchanges of groups of ranks at the same time.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use topocoll_exec::Plan;
+use topocoll_schedule::{Demand, Origin, Parameters, Schedule};
+use topocoll_topology::{Groups, Machine, Rank};
+
+use crate::{Error, Exchange};
+
+/// Groups of ranks, and the machines that they form.
+#[derive(Debug)]
+pub(crate) struct Grouped {
+    pub(crate) groups: Groups,
+    /// Different ones, that of the largest group first.
+    pub(crate) machines: Vec<Machine>,
+    /// By group, its machine; empty if all have the first.
+    kinds: Vec<u32>,
+}
+
+impl Grouped {
+    pub(crate) fn new(groups: &Groups, machine: &Machine) -> Self {
+        let own = |group| machine.subset(&groups.group(group));
+        let (mut machines, mut kinds) = (vec![own(groups.largest())], Vec::new());
+        if groups.pattern().is_none() && groups.count() > 1 {
+            let mut known = BTreeMap::from([(machines[0].topology.short_form(), 0)]);
+            for group in 0..groups.count() {
+                let one = own(group);
+                let kind = known.entry(one.topology.short_form()).or_insert_with(|| {
+                    machines.push(one);
+                    machines.len() as u32 - 1
+                });
+                kinds.push(*kind);
+            }
+        }
+        let count = groups.count();
+        if count > 1 {
+            machines[0].name = format!("one of {count} groups of {}", machine.name);
+        }
+        Self { groups: groups.clone(), machines, kinds }
+    }
+
+    /// The machines of groups that form another one than the first.
+    pub(crate) fn others(&self) -> &[Machine] {
+        &self.machines[1..]
+    }
+}
+
+impl Exchange<'_> {
+    /// A schedule as the links of the whole machine see it: on the ranks of all groups.
+    ///
+    /// # Errors
+    /// Groups form different machines, and the algorithm of the schedule does not apply to one.
+    ///
+    /// # Panics
+    /// A schedule of another number of ranks than the largest group.
+    pub fn placed<'s>(&self, schedule: &'s Schedule) -> Result<Cow<'s, Schedule>, Error> {
+        let Some(of) = &self.groups else { return Ok(Cow::Borrowed(schedule)) };
+        let mut schedules = vec![schedule.clone()];
+        for machine in of.others() {
+            schedules.push(self.on_group(machine, schedule)?);
+        }
+        Ok(Cow::Owned(Schedule::on_groups(&schedules, &of.groups, &of.kinds)))
+    }
+
+    /// The demand matrix as the whole machine sees it: the same in all groups.
+    #[must_use]
+    pub fn placed_demand(&self) -> Option<Cow<'_, Demand>> {
+        let demand = self.sizes()?;
+        Some(match &self.groups {
+            Some(of) => Cow::Owned(demand.on_groups(&of.groups)),
+            None => Cow::Borrowed(demand),
+        })
+    }
+
+    /// The schedule of a group that forms this machine, by the algorithm of another one: with its parameters, or
+    /// where these do not apply with those that the algorithm chooses.
+    pub(crate) fn on_group(
+        &self,
+        machine: &Machine,
+        schedule: &Schedule,
+    ) -> Result<Schedule, Error> {
+        let other = self.of_group(machine)?;
+        let Origin { algorithm, parameters } = &schedule.origin;
+        let found = other.solve(algorithm, parameters);
+        Ok(found.or_else(|_| other.solve(algorithm, &Parameters::new()))?.schedule)
+    }
+
+    /// The plan of one rank, with peers as the whole machine numbers them: of its group's schedule, where
+    /// groups form different machines.
+    ///
+    /// # Errors
+    /// The rank takes no part, or cannot run the schedule, or as [`placed`](Self::placed).
+    pub fn plan(&self, schedule: &Schedule, rank: Rank) -> Result<Plan, Error> {
+        let Some(of) = &self.groups else { return Ok(Plan::new(schedule, rank)?) };
+        let group = of.groups.place(rank).map_or(of.groups.largest(), |(group, _)| group);
+        let subset = of.groups.group(group);
+        Ok(match of.kinds.get(group as usize) {
+            None | Some(0) => Plan::in_subset(schedule, rank, &subset)?,
+            Some(&kind) => {
+                let own = self.on_group(&of.machines[kind as usize], schedule)?;
+                Plan::in_subset(&own, rank, &subset)?
+            }
+        })
+    }
+}
