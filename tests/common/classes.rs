@@ -13,6 +13,7 @@ use crate::{MEMORY, without_classes};
 pub fn check_translations(schedule: &Schedule, place: &str) {
     let rule = schedule.rule();
     let classes: RankClasses = rule.classes();
+    let named = rule.names_routes(&classes);
     let (mut does, mut expected) = (Step::default(), Step::default());
     for rank in (0..schedule.problem.ranks).map(Rank) {
         let representative = classes.representative(classes.class_of(rank));
@@ -26,6 +27,8 @@ pub fn check_translations(schedule: &Schedule, place: &str) {
         for step in 0..rule.steps() {
             rule.step(representative, step, &mut expected);
             rule.step(rank, step, &mut does);
+            let own = does.sends.iter().all(|send| send.route.is_empty());
+            assert!(named || own, "{place}: routes of rank {rank} in step {step}");
             assert!(
                 same(&expected.sends, &does.sends),
                 "{place}: sends of rank {rank} in step {step}"

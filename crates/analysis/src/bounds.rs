@@ -271,6 +271,14 @@ fn steps_between(problem: &Problem, machine: &Machine) -> u64 {
     steps
 }
 
+/// The seconds by which the steps of any schedule start longer, in sum, than with the least startup: the fewest
+/// steps between nodes start as those between nodes.
+#[must_use]
+pub fn longer_startups(problem: &Problem, machine: &Machine) -> f64 {
+    let longer = machine.least_startup_between() - machine.timing.startup.least();
+    steps_between(problem, machine) as f64 * longer
+}
+
 /// `log_base n` if it is a whole number.
 fn exact_log(n: u64, base: u64) -> Option<u64> {
     let digits = startups(n, base - 1);

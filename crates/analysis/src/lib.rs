@@ -56,7 +56,7 @@ mod written;
 
 pub use bounds::{
     AsymptoticBound, BestBounds, Limit, LowerBound, Measure, TradeOff, asymptotic_bounds,
-    best_bounds, best_bounds_of_groups, bounds, check_demand_work, least_load,
+    best_bounds, best_bounds_of_groups, bounds, check_demand_work, least_load, longer_startups,
 };
 pub use certificate::{check_certifiable, write_certificate};
 pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflicts};

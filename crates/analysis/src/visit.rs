@@ -37,19 +37,7 @@ impl<'a> Source<'a> {
     /// Whether a message has a route of its own.
     fn names_routes(self, classes: &RankClasses) -> bool {
         match self {
-            Self::Schedule(schedule) => {
-                let (rule, mut does) = (schedule.rule(), Step::default());
-                // Messages of steps that have classes take the machine's own.
-                let has_classes = rule.steps() > 0 && rule.class_of_step(0).is_some();
-                (0..if has_classes { 0 } else { rule.steps() }).any(|step| {
-                    let mut named = false;
-                    rule.active(step, classes, &mut |rank| {
-                        rule.step(rank, step, &mut does);
-                        named |= does.sends.iter().any(|send| !send.route.is_empty());
-                    });
-                    named
-                })
-            }
+            Self::Schedule(schedule) => schedule.rule().names_routes(classes),
             Self::Traffic(traffic) => {
                 let mut share = Share::default();
                 (0..traffic.steps()).any(|step| {

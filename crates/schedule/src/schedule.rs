@@ -89,6 +89,23 @@ pub trait Rule: Send + Sync {
         false
     }
 
+    /// Whether a message has a route of its own. The classes are those of the rule, or finer ones.
+    ///
+    /// The default looks at all messages of one rank of each class, but of no steps that have classes. Rules of
+    /// many messages without routes override it.
+    fn names_routes(&self, classes: &RankClasses) -> bool {
+        let mut does = Step::default();
+        let has_classes = self.steps() > 0 && self.class_of_step(0).is_some();
+        (0..if has_classes { 0 } else { self.steps() }).any(|step| {
+            let mut named = false;
+            self.active(step, classes, &mut |rank| {
+                self.step(rank, step, &mut does);
+                named |= does.sends.iter().any(|send| !send.route.is_empty());
+            });
+            named
+        })
+    }
+
     /// The class of a step, if the rule knows classes of equivalent steps. In equivalent steps the same pairs of
     /// nodes exchange equally many messages. These have equal bytes, are equally contiguous, and take the
     /// machine's own routes. The numbers of messages that the ranks of a node send, and receive, are equal up to

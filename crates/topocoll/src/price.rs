@@ -2,7 +2,8 @@
 
 use topocoll_algorithms::{ByLinks, Claims, Solution, StepsOf};
 use topocoll_analysis::{
-    Counts, Measure, RankSample, Time, bounds, count, count_some, count_while, counting_work,
+    BestBounds, Counts, Measure, RankSample, Time, bounds, count, count_some, count_while,
+    counting_work, longer_startups,
 };
 use topocoll_schedule::Schedule;
 use topocoll_topology::{INTER_NODE, INTRA_NODE, Machine, PerClass, Ports, Timing};
@@ -107,15 +108,17 @@ pub(crate) fn best_time<'p>(prices: impl Iterator<Item = &'p Price>) -> f64 {
 /// Prices the solutions of one exchange.
 pub(crate) struct Pricing<'a> {
     pub(crate) exchange: &'a Exchange<'a>,
-    /// Lower bounds of link blocks, hops, and the seconds of injection.
+    /// Lower bounds of link blocks and hops.
     link_blocks: f64,
     hops: f64,
-    injected: f64,
+    /// Seconds by which steps between nodes start longer, at least.
+    longer: f64,
     /// Seconds of a byte of a message, and of its propagation, at least.
     per_byte: [f64; 2],
     propagation: f64,
-    /// A lower bound of the seconds of any schedule.
+    /// Lower bounds of the seconds of any schedule, and of their transmission.
     seconds: f64,
+    transmission: f64,
     /// The timing values if a rank sends one message in a step: a byte takes as long as its link or
     /// the injection of its rank and node, whichever is slower.
     timing: Timing,
@@ -131,14 +134,25 @@ impl<'a> Pricing<'a> {
         };
         let link_blocks = most(Measure::LinkBlocks).max(most(Measure::Blocks));
         let timing = limited(exchange.machine());
-        let (hops, injected) = (most(Measure::Hops), most(Measure::Seconds));
-        let seconds = exchange.bounds().seconds;
+        let hops = most(Measure::Hops);
+        let BestBounds { seconds, transmission, .. } = exchange.bounds();
         let (machine, clustered) = (exchange.machine(), exchange.machine().first_class() > 0);
         let between = machine.least_per_byte_of_nodes();
         let within = if clustered { machine.timing.per_byte.of(INTRA_NODE) } else { between };
         let propagation = if clustered { 0.0 } else { machine.least_latency() };
         let per_byte = [between, between.min(within)];
-        Self { exchange, link_blocks, hops, injected, per_byte, propagation, seconds, timing }
+        let longer = longer_startups(exchange.problem(), machine);
+        Self {
+            exchange,
+            link_blocks,
+            hops,
+            longer,
+            per_byte,
+            propagation,
+            seconds,
+            transmission,
+            timing,
+        }
     }
 
     /// The price of a solution: by its claims if they give all terms, otherwise counted if it has
@@ -277,11 +291,11 @@ impl<'a> Pricing<'a> {
         let volume = (link_blocks * block_bytes * machine.least_per_byte())
             .max(claims.carried_floor as f64 * self.per_byte[0])
             .max(claims.bytes as f64 * self.per_byte[1])
-            .max(self.injected);
+            .max(self.transmission);
         let of_class = machine.links_are_of_class();
         let by_claims = if of_class { link_seconds(timing, claims) } else { None };
-        let (startup, transmission) =
-            by_claims.unwrap_or((claims.steps as f64 * timing.startup.least(), volume));
+        let (startup, transmission) = by_claims.unwrap_or_default();
+        let startup = startup.max(claims.steps as f64 * timing.startup.least() + self.longer);
         // Links with a latency of their own may be faster than their class.
         let hops = if of_class { self.hops.max(claims.hops_floor as f64) } else { 0.0 };
         let time = Time {

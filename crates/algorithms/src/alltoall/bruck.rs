@@ -311,6 +311,10 @@ impl Rule for Index {
         Some(Block { from, to: rank })
     }
 
+    fn names_routes(&self, _: &RankClasses) -> bool {
+        false
+    }
+
     fn classes(&self) -> RankClasses {
         let periods = Coordinates::from_elem(1, self.numbers.dimensions());
         RankClasses::translations(self.numbers.clone(), periods)

@@ -466,6 +466,10 @@ impl Rule for Lanes {
         own.then(|| Block { from: self.rank(node, sources.start + source), to: rank })
     }
 
+    fn names_routes(&self, _: &RankClasses) -> bool {
+        false
+    }
+
     /// Slots are by distance, so that nodes of equal size are equivalent.
     fn classes(&self) -> RankClasses {
         node_classes(&self.clusters)

@@ -109,7 +109,7 @@ pub(crate) fn each_with(
     locals.dedup();
     let size = clusters.largest();
     if classes.count() < clusters.ranks() {
-        let has = |rank: &Rank| locals.contains(&(rank.0 % size));
+        let has = |rank: &Rank| locals.binary_search(&(rank.0 % size)).is_ok();
         return classes.representatives().filter(has).for_each(each);
     }
     for node in 0..clusters.nodes() {

@@ -377,6 +377,10 @@ impl Rule for Index {
         (end < self.room(number).carriers).then(|| block(from(), source))
     }
 
+    fn names_routes(&self, _: &RankClasses) -> bool {
+        false
+    }
+
     /// Nodes are equivalent, as far as they are in the exchange between them.
     fn classes(&self) -> RankClasses {
         classes_between(&self.clusters, self.between_nodes.as_ref())

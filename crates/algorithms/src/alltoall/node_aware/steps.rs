@@ -353,6 +353,10 @@ impl Rule for Lanes {
         (carrier != l).then(|| block((from, local)))
     }
 
+    fn names_routes(&self, _: &RankClasses) -> bool {
+        false
+    }
+
     /// Slots are by distance, so that nodes of equal size are equivalent, as far as they are in the exchange
     /// between them.
     fn classes(&self) -> RankClasses {
