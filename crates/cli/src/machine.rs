@@ -10,7 +10,7 @@ use topocoll::formats::{self, ReadError, Target};
 use topocoll::spec::Reading;
 use topocoll::text::printable;
 use topocoll::{
-    Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Groups, Machine,
+    Barrier, Budget, Catalogue, Collective, Endpoint, Error, Exchange, GivenSchedule, Groups, Machine,
     Origin, Parameters, PerClass, Ports, Problem, STEPS, Schedule, Selection, Setting, Shape,
     Solution, Subset, Timing, Topology, files, spec,
 };
@@ -44,11 +44,13 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
         }
     }
     match options.timing.as_deref() {
-        Some("generic") => machine.timing = Timing::generic(),
+        Some("generic") => {
+            (machine.timing, machine.endpoint) = (Timing::generic(), Endpoint::default());
+        }
         Some(name) => {
             let other = topocoll::machine(name)?;
             other.timing.fits(&*other.topology, &*machine.topology)?;
-            machine.timing = other.timing;
+            (machine.timing, machine.endpoint) = (other.timing, other.endpoint);
         }
         None => {}
     }

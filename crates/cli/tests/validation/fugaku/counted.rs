@@ -7,9 +7,8 @@ use topocoll::{
 
 use super::model::{Constants, Features, Way};
 
-/// Physical axes of the logical shapes: each logical axis of 64x64 is a ring over axes of 16, 2 and 2 without
-/// wraparound.
-const LARGE: &str = "mesh:16x2x2x16x2x2";
+/// Each logical axis of 64x64 is a ring over physical axes of 16, 2 and 2 without wraparound.
+const LARGE: &str = "torus:64x64@16x2x2,16x2x2";
 
 /// A measured implementation on a logical shape.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -94,20 +93,6 @@ impl Case {
         unreachable!("a step of no axis")
     }
 
-    /// The node of a rank.
-    fn node(self, rank: u32) -> u32 {
-        if self.sides.len() == 3 {
-            return rank;
-        }
-        // Out along a snake through 16 and 2 with 0 in the last axis, and back with 1.
-        let ring = |at: u32| {
-            let (on, last) = if at < 32 { (at, 0) } else { (63 - at, 1) };
-            let (middle, first) = if on < 16 { (0, on) } else { (1, 31 - on) };
-            first * 4 + middle * 2 + last
-        };
-        ring(rank / 64) * 64 + ring(rank % 64)
-    }
-
     /// The machine of the values, with those of the implementation.
     pub(super) fn machine(self, values: &Machine, constants: &Constants, bytes: u64) -> Machine {
         let form = match self.sides {
@@ -137,7 +122,7 @@ impl Case {
             return exchange.schedule("direct", &Parameters::new()).unwrap();
         }
         let origin = Origin { algorithm: format!("{:?}", self.way), parameters: Parameters::new() };
-        Schedule::new(problem, origin, Rounds::new(self))
+        Schedule::new(problem, origin, Rounds { case: self, steps: self.steps() })
     }
 
     fn count(self, on: &Machine, block_bytes: u64) -> Counts {
@@ -179,16 +164,6 @@ impl Case {
 struct Rounds {
     case: Case,
     steps: Vec<u32>,
-    /// The rank on each node.
-    on: Vec<u32>,
-}
-
-impl Rounds {
-    fn new(case: Case) -> Self {
-        let mut on = vec![0; case.ranks() as usize];
-        (0..case.ranks()).for_each(|rank| on[case.node(rank) as usize] = rank);
-        Self { case, steps: case.steps(), on }
-    }
 }
 
 impl Rule for Rounds {
@@ -196,7 +171,7 @@ impl Rule for Rounds {
         self.steps.len() as u32
     }
 
-    fn step(&self, node: Rank, step: u32, out: &mut Step) {
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
         let (case, steps) = (self.case, u64::from(self.steps()));
         let of_step = |amount: u64| amount / steps + if step == 0 { amount % steps } else { 0 };
@@ -204,8 +179,7 @@ impl Rule for Rounds {
         if !copied.is_empty() {
             out.copy(copied.clone(), copied);
         }
-        let peers = case.peers(self.steps[step as usize], self.on[node.index()]);
-        let [to, from] = peers.map(|peer| Rank(case.node(peer)));
+        let [to, from] = case.peers(self.steps[step as usize], rank.0).map(Rank);
         let slots = || SlotSet::of(Strided::contiguous(0, case.blocks()));
         out.send(to, slots(), topocoll::Route::default());
         out.receive(from, slots());
