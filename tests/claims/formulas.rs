@@ -1,6 +1,6 @@
 //! The papers' closed forms equal the counts of the readers.
 
-use common::{all_settings, claims, find, schedule_of, setting};
+use common::{all_settings, claims, find, reach, schedule_of, setting};
 use rayon::prelude::*;
 use topocoll::{
     Collective, Counts, Machine, Method, Parameters, Problem, Rank, Setting, Shape, Step,
@@ -52,7 +52,9 @@ const SUH_SHIN: [(&str, u64, u128, u128, u64); 18] = [
 #[test]
 fn suh_shin_counts_equal_the_papers() {
     for (text, steps, blocks, hops, rearrangements) in SUH_SHIN {
-        for method in [Method::Replay, Method::Classes] {
+        let replayed = machine(text).unwrap().ranks() <= reach(1024, 4096);
+        for method in [Method::Classes, Method::Replay].into_iter().take(1 + usize::from(replayed))
+        {
             let counts = check(text, "suh-shin", &Parameters::new(), method).unwrap();
             assert_eq!((counts.steps, counts.bytes, counts.hops), (steps, blocks, hops), "{text}");
             assert_eq!(

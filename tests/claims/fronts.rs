@@ -31,7 +31,7 @@ const BYTES: u64 = 1536;
 const LEAST_GAIN: f64 = 0.97;
 
 /// Machines of which one is looked at in the short test.
-const SAMPLE: usize = 60;
+const SAMPLE: usize = 120;
 
 /// All lists of sides in ascending order, the shortest first.
 fn sides(dimensions: usize, least: u32, most: u32) -> Vec<Vec<u32>> {

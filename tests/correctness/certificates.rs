@@ -854,7 +854,7 @@ fn a_forged_certificate_is_true_or_refused() {
         "fat-tree:2,2,2",
         "dragonfly:1,2,1*1",
     ];
-    let times = std::env::var("FORGERIES").map_or(12, |times| times.parse().unwrap());
+    let times = std::env::var("FORGERIES").map_or(6, |times| times.parse().unwrap());
     let mut forger = Forger::new(1);
     for (text, ports) in MACHINES.into_iter().flat_map(|text| [1, 2, 4].map(|ports| (text, ports)))
     {

@@ -121,7 +121,8 @@ fn faster(seed: u64, most: u32) -> Option<String> {
     machine.set_ports(ports);
     let operation =
         if random.u32(0..4) == 0 { Collective::AllGather } else { Collective::AllToAll };
-    let block_bytes = 1 << random.u32(6..=20);
+    let up_to = 1 << random.u32(0..=20);
+    let block_bytes = if random.bool() { up_to } else { random.u64(1..=up_to) };
     let problem = Problem::new(operation, machine.ranks(), machine.ports, block_bytes).unwrap();
     let answer = time(&select(&machine, &problem));
     let (ratio, faster) = fastest(&exchange(&machine, &problem), answer)?;
@@ -136,6 +137,20 @@ fn no_algorithm_by_name_is_faster_than_the_answer() {
     let (cases, most) = reach((300, 24), (1000, 128));
     let beaten: Vec<_> = (0..cases).into_par_iter().filter_map(|seed| faster(seed, most)).collect();
     assert!(beaten.is_empty(), "{}", beaten.join("\n"));
+}
+
+/// Settings that differ at one block size may be one schedule at another.
+#[test]
+fn concat_serves_blocks_of_few_bytes() {
+    let mut machine = machine("mesh:9x7").unwrap();
+    machine.set_ports(3);
+    for block_bytes in 1..=4 {
+        let problem =
+            Problem::new(Collective::AllGather, machine.ranks(), machine.ports, block_bytes)
+                .unwrap();
+        let answer = time(&select(&machine, &problem));
+        assert_eq!(fastest(&exchange(&machine, &problem), answer), None, "{block_bytes} B");
+    }
 }
 
 #[test]

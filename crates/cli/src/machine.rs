@@ -10,9 +10,9 @@ use topocoll::formats::{self, ReadError, Target};
 use topocoll::spec::Reading;
 use topocoll::text::printable;
 use topocoll::{
-    Barrier, Budget, Catalogue, Collective, Endpoint, Error, Exchange, GivenSchedule, Groups, Machine,
-    Origin, Parameters, PerClass, Ports, Problem, STEPS, Schedule, Selection, Setting, Shape,
-    Solution, Subset, Timing, Topology, files, spec,
+    Barrier, Budget, Catalogue, Collective, Endpoint, Error, Exchange, GivenSchedule, Groups,
+    Machine, Origin, Parameters, PerClass, Ports, Problem, STEPS, Schedule, Selection, Setting,
+    Shape, Solution, Subset, Timing, Topology, files, spec,
 };
 use topocoll_report::names::resolved;
 

@@ -17,6 +17,8 @@ pub(crate) mod fewer_ports;
 mod search;
 pub(crate) mod views;
 
+use std::collections::BTreeSet;
+
 use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, NotApplicable, Solution};
 use topocoll_analysis::count;
@@ -250,6 +252,11 @@ impl<'x> Pool<'x> {
         }
         // The order of algorithms decides between equal times.
         all.sort_by_key(|found| found.asked);
+        // Settings may have the same schedule at this size.
+        let mut solved = BTreeSet::new();
+        all.retain(|Found { schedule, asked, parameters, .. }| {
+            schedule.is_none() || solved.insert((*asked, parameters.clone()))
+        });
         all.retain(|found| !found.other || found.price.priced == Priced::Exactly);
         let again = all.iter().filter_map(|found| Some((found.asked, found.schedule.clone()?)));
         self.latest = again.collect();

@@ -24,7 +24,8 @@
 //! Where both cuts fail, `last=rounds` keeps the steps optimal with at most b - 1 bytes more: areas
 //! as large as they may be, by the least excess with which they cover the table. `last=bytes` keeps
 //! the bytes optimal with one round more: first the columns that k divides, whole, then the fewer
-//! than k others, whose areas span two columns at most (section 4.2, Remark).
+//! than k others, whose areas span two columns at most (section 4.2, Remark). Outside the range both settings
+//! are the schedule that is optimal in both.
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
@@ -267,9 +268,6 @@ impl Algorithm for Concat {
             return Err(NotApplicable::Ports { most: MAX_PORTS, ports });
         }
         let concat = Rounds::new(&request.problem, ports, values.is("last", "rounds"));
-        if !concat.special && values.is_given("last") {
-            return Err(values.refused("last", "applicable: steps and bytes are both optimal"));
-        }
         let claims = Claims {
             rearrangements: Some(0),
             ..Claims::new(concat.steps().into(), concat.bytes())
