@@ -226,7 +226,9 @@ impl<'x> Pool<'x> {
                 let Candidate { asked, parameters, .. } = candidate;
                 if candidate.again {
                     let solution = solve(*asked, parameters)?;
-                    if candidate.own || !candidate.is_scaled_to(&solution, self.reference()) {
+                    let same = solution.schedule.origin.parameters == *parameters
+                        && candidate.is_scaled_to(&solution, self.reference());
+                    if candidate.own || !same {
                         return Some(found(Some(place), *asked, solution));
                     }
                 } else if checked {
