@@ -6,6 +6,8 @@ mod asynchronous;
 mod channels;
 #[path = "../../examples/fft2d.rs"]
 mod fft2d;
+#[path = "../../examples/pencils.rs"]
+mod pencils;
 #[path = "../../examples/tcp.rs"]
 mod tcp;
 #[path = "../../examples/tour.rs"]
@@ -18,6 +20,7 @@ fn the_examples_run() -> Result<(), Box<dyn std::error::Error>> {
     asynchronous::main()?;
     channels::main()?;
     fft2d::main()?;
+    pencils::main()?;
     tcp::main().map_err(|error| error.to_string())?;
     tour::main()?;
     transpose::main()

@@ -8,4 +8,5 @@ mod examples;
 mod execution;
 mod groups;
 mod subsets;
+mod transforms;
 mod views;

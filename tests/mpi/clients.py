@@ -146,6 +146,18 @@ def fftw_benchmark(mpi):
     return made(f"fftw3-{mpi.name}", build) / "mpi/mpi-bench"
 
 
+def transposes(mpi):
+    """The messages of FFTW's transposes are those that were recorded, which `tests/exec/transforms.rs` reads."""
+    program = mpi.scratch / "transposes"
+    must([f"mpicc.{mpi.name}", "-o", program, HERE / "transposes.c", "-lfftw3_mpi", "-lfftw3", "-lm"])
+    lines = []
+    for ranks in [4, 8]:
+        done = mpi.passes("FFTW's transposes", ranks, [program], mpi.without())
+        lines += sorted(done.stdout.splitlines())
+    recorded = (HERE.parent / "inputs/fftw-transposes.txt").read_text().splitlines()[1:]
+    mpi.report("FFTW's transposes send what was recorded", [] if sorted(lines) == sorted(recorded) else ["other bytes"])
+
+
 def mpich(mpi, most):
     """MPICH's tests of collectives, with at most this number of ranks."""
     source = debian("mpich") / "test/mpi"
@@ -195,6 +207,7 @@ def run_all(mpi):
     mpich(mpi, 10 if mpi.name == "openmpi" else 5)
     fftw(mpi, counts[-1])
     if mpi.name == "openmpi":
+        transposes(mpi)
         hpcc(mpi, 4)
         for ranks in [2, 3, 4]:
             espresso(mpi, ranks)

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod commands;
+mod fft;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub(crate) use commands::{
     Algorithms, Bounds, Calibrate, Check, Compare, Completions, Detect, Machines, Man, MpiProgram,
     Report, Run, Schedule, Select, Simulate, Sweep, Tune, Verify,
 };
+pub(crate) use fft::Fft;
 
 /// Best all-to-all and all-gather schedules for machines with a shape: proved, priced, written out.
 #[derive(Parser, Debug)]
@@ -78,6 +80,8 @@ pub(crate) fn read() -> clap::error::Result<Args> {
 pub(crate) enum Command {
     /// Rank every applicable algorithm and setting by predicted time.
     Select(Select),
+    /// Rank the process grids of a Fourier transform by the time of their exchanges.
+    Fft(Fft),
     /// List the algorithms; with a machine, say which apply.
     Algorithms(Algorithms),
     /// List the shipped machines, or print any machine as a machine file.

@@ -8,6 +8,7 @@ mod check;
 mod compare;
 mod conflicts;
 mod detect;
+mod fft;
 mod front;
 mod gains;
 mod heading;
@@ -47,6 +48,7 @@ const IN_TURN: &str =
 pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Select(args) => select::run(args),
+        Command::Fft(args) => fft::run(args),
         Command::Algorithms(args) => algorithms::run(args),
         Command::Machines(args) => machines::run(args),
         Command::Bounds(args) => bounds::run(args),

@@ -85,6 +85,12 @@ pub enum Error {
         /// Those of the largest group.
         largest: u32,
     },
+    /// A transform that no process grid can carry out.
+    #[error("{reason}")]
+    Transform {
+        /// The rule, with the values.
+        reason: String,
+    },
     /// A failed reading.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),

@@ -309,6 +309,14 @@ impl<'m> Exchange<'m> {
         Ok(count(&schedule, machine, demand.as_deref(), memory)?)
     }
 
+    /// The work of [`count`](Self::count): of a demand matrix slots of a group, otherwise route segments of all.
+    pub(crate) fn counting_work(&self, schedule: &Schedule) -> Result<u128, Error> {
+        Ok(match self.demand {
+            Some(_) => counting_work(schedule, self.machine(), self.demand),
+            None => counting_work(&*self.placed(schedule)?, self.machine, None),
+        })
+    }
+
     /// Proves or refutes that a schedule delivers every block, by the method given or the cheaper
     /// one; of groups that form different machines, those of each.
     ///

@@ -68,6 +68,7 @@ mod simulated;
 mod simulations;
 mod solve;
 mod sweep;
+mod transform;
 pub mod tune;
 
 pub use calibrate::{
@@ -88,6 +89,7 @@ pub use select::{Extremes, InStep, Selection, WithoutBarriers};
 pub use simulated::{FreeRunning, NotSimulated};
 pub use simulations::Simulations;
 pub use sweep::{Line, Sweep};
+pub use transform::{Among, Distribution, Transform, Transposition};
 
 pub use topocoll_algorithms::{
     Algorithm, ByLinks, COMMON, Catalogue, Claims, Domain, Info, NotApplicable, Parameter, Planner,

@@ -1,4 +1,4 @@
-//! Rankings with every choice counted: for groups of the ranks, and for a demand matrix.
+//! Rankings with choices counted again: for groups of the ranks, as far as the budget goes, and for a demand matrix.
 
 use topocoll_algorithms::Algorithm;
 use topocoll_analysis::contention::Sync;
@@ -7,14 +7,14 @@ use topocoll_schedule::{Parameters, Schedule};
 
 use crate::exchange::refused;
 use crate::pool::fewer_ports::{fewer_of_both, is_limited, limit};
-use crate::price::Price;
+use crate::price::{Price, Priced, best_time};
 use crate::select::{Selection, ranked, reject};
 use crate::{Choice, Error, Exchange, PartlyPriced, Rejected, Unsearched};
 
 /// The most slots for counting the settings of an algorithm: a second or two.
 const WORK_PER_ALGORITHM: u128 = 1 << 24;
 
-/// The most slots for counting schedules for fewer ports.
+/// The most slots, or route segments of groups, for counting schedules for fewer ports.
 const WORK_FOR_FEWER_PORTS: u128 = 1 << 24;
 /// The most ranks among which schedules for fewer ports are tried.
 const FEWER_PORTS_UP_TO: u32 = 512;
@@ -34,23 +34,26 @@ struct Counted {
 /// choices, counts a sample that is evenly spread by steps and includes both ends.
 pub(crate) fn select(exchange: &Exchange<'_>) -> Result<Selection, Error> {
     let own = exchange.own();
-    let mut left = u128::MAX;
+    let budget = match exchange.sizes() {
+        Some(_) => u128::MAX,
+        None => exchange.limits().work,
+    };
+    let mut left = budget;
     let Counted { mut choices, mut rejected, partly_priced, unsearched, refusals } =
         counted(exchange, &own, &Parameters::new(), &mut left)?;
     let of_all = choices.len();
-    if own.problem().ranks <= FEWER_PORTS_UP_TO {
+    if own.problem().ranks <= FEWER_PORTS_UP_TO && budget >= WORK_FOR_FEWER_PORTS {
         left = WORK_FOR_FEWER_PORTS;
         for ports in fewer_of_both(own.problem().both_ports()) {
             let limit = limit(ports, own.has_nodes());
-            choices.extend(counted(exchange, &own.with_ports(ports), &limit, &mut left)?.choices);
+            let counted = counted(exchange, &own.with_ports(ports), &limit, &mut left)?.choices;
+            choices.extend(counted.into_iter().filter(|one| one.price.priced == Priced::Exactly));
         }
     }
     // Of those for fewer ports, the ones that are faster than all before them.
     for choice in choices.split_off(of_all) {
-        let time = |choice: &Choice| choice.price.time.total();
         let own = choices.iter().filter(|other| other.algorithm == choice.algorithm);
-        let best = own.map(time).fold(f64::INFINITY, f64::min);
-        if time(&choice) < best {
+        if choice.price.time.total() < best_time(own.map(|other| &other.price)) {
             choices.push(choice);
         }
     }
@@ -61,7 +64,8 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Result<Selection, Error> {
     Ok(Selection { choices, rejected, partly_priced, unsearched, ..nothing })
 }
 
-/// Counts the choices of an exchange with `limited` ports, as far as the work that is left.
+/// Counts the choices of an exchange with `limited` ports, the fastest of a group by itself first, as far as the
+/// work that is left. The time of a group by itself is a floor of the time with all others.
 fn counted(
     exchange: &Exchange<'_>,
     limited: &Exchange<'_>,
@@ -81,8 +85,8 @@ fn counted(
     if exchange.sizes().is_some() {
         choices = spread(limited, choices, &mut out.partly_priced);
     }
-    let mut settings: Vec<(String, Parameters)> =
-        choices.into_iter().map(|choice| (choice.algorithm, choice.parameters)).collect();
+    let alone = |choice: Choice| (choice.algorithm, choice.parameters, Some(choice.price));
+    let mut settings: Vec<_> = choices.into_iter().map(alone).collect();
     let by_demand =
         |algorithm: &&dyn Algorithm| exchange.sizes().is_some() && algorithm.info().by_demand;
     for algorithm in own.algorithms().filter(by_demand) {
@@ -95,23 +99,26 @@ fn counted(
         });
         match found {
             Ok(found) => {
-                settings.extend(found.into_iter().map(|one| (name.clone().into_owned(), one)));
+                settings
+                    .extend(found.into_iter().map(|one| (name.clone().into_owned(), one, None)));
             }
             Err(refused) => out.refusals.push(refused),
         }
     }
-    for (name, mut setting) in settings {
+    for (name, mut setting, floor) in settings {
         setting.extend(limit.clone());
         let solution = own.request().solve(own.find(&name)?, &setting);
         let priced = solution.map_err(|reason| refused(&name, reason)).and_then(|solution| {
-            let work = counting_work(&solution.schedule, own.machine(), exchange.sizes());
+            let work = exchange.counting_work(&solution.schedule)?;
             let fits = work <= *left;
             *left -= if fits { work } else { 0 };
             fits.then(|| price(exchange, &solution.schedule)).transpose()
         });
         match priced {
             Ok(Some(price)) => out.choices.push(Choice::new(&name, setting, price)),
-            Ok(None) => {}
+            Ok(None) => out.choices.extend(floor.map(|price| {
+                Choice::new(&name, setting, Price { priced: Priced::AtLeast, ..price })
+            })),
             Err(reason) => out.refusals.push(Rejected::new(&name, &reason)),
         }
     }

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod detect;
+mod fft;
 mod files;
 mod floors;
 mod gains;
