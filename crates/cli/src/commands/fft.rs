@@ -268,14 +268,11 @@ fn notes(report: &Report, found: &[Distribution], machine: &Machine, all: bool) 
             own.map_or(String::new(), |own| name(own, machine)),
         );
     }
-    match open(found) {
-        0 => {}
-        1 => notes += "1 process grid takes too long to price, and may be faster.\n",
-        many => {
-            notes += &format!(
-                "{many} process grids and orders take too long to price, and may be faster.\n"
-            )
-        }
+    let open = open(found);
+    if open > 0 {
+        notes += &format!(
+            "Of the process grids and orders, {open} took too long to price and may be faster.\n"
+        );
     }
     if !all {
         let pencils = found.iter().filter(|of| of.bricks == 1).count();
