@@ -55,7 +55,11 @@ mod ours;
 mod passed;
 mod place;
 mod process;
+mod proposals;
 mod report;
 mod settings;
 mod trial;
 mod vector;
+
+pub use learned::Compared;
+pub use proposals::Proposals;

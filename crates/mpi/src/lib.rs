@@ -50,6 +50,8 @@ mod words;
 
 #[cfg(any(test, feature = "fuzz"))]
 pub use drop_in::fuzz;
+#[cfg(feature = "drop-in")]
+pub use drop_in::{Compared, Proposals};
 pub use exchange::{Exchange, ExchangeError};
 #[cfg(not(feature = "drop-in"))]
 use mpi_sys as symbols;

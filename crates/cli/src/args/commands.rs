@@ -351,9 +351,10 @@ pub(crate) struct Tune {
     /// ranks [default: all ranks]
     #[arg(long, value_name = "RANKS,..", value_delimiter = ',')]
     pub(crate) communicators: Vec<u32>,
-    /// Choose by measured times of the library's algorithms, not by the model
-    #[arg(long)]
-    pub(crate) measured: bool,
+    /// Choose by measured times of the library's algorithms, not by the model: starts and measures each, or reads a
+    /// file of topocoll-mpi compare
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub(crate) measured: Option<Option<PathBuf>>,
     /// Measured exchanges of each kind; the fastest counts [default: 9]
     #[arg(long, value_parser = count, allow_hyphen_values = true, requires = "measured")]
     pub(crate) rounds: Option<usize>,

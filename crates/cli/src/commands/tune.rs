@@ -1,10 +1,11 @@
 use std::io::Write as _;
+use std::path::Path;
 
 use anyhow::Context;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use topocoll::text::printable;
 use topocoll::tune::{
-    Given, Library, Modelled, Rules, Times, Tuning, by_model, by_times, communicators, first,
+    Given, Library, Modelled, Own, Rules, Times, Tuning, by_model, by_times, communicators, first,
 };
 use topocoll::{Collective, Error, Exchange, Machine, Problem, Sync};
 
@@ -69,9 +70,9 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
     let most = sizes.iter().copied().max().unwrap_or(0);
     check_fits("the ranks of a communicator", most, RANK).context("--communicators")?;
     starting("counting messages of the library", 0);
-    let (tuning, modelled) = match args.measured {
-        true => (measured(library, machine, &sizes, operation, args)?, Vec::new()),
-        false => by_model(library, machine, &sizes, &[operation])?,
+    let (tuning, modelled) = match &args.measured {
+        Some(_) => (measured(library, machine, &sizes, operation, args)?, Vec::new()),
+        None => by_model(library, machine, &sizes, &[operation])?,
     };
     let base = match &args.base {
         Some(path) => Some(read_whole(path, LARGEST_BASE)?),
@@ -138,7 +139,7 @@ fn gains(
     Ok(Some(Gains::new(library, release, modelled, &exchange, &selection)))
 }
 
-/// The fastest of the library's algorithms, each measured in its own run.
+/// The fastest of the library's algorithms, each measured in its own run, or all in the run of a file.
 fn measured(
     library: &'static Library,
     machine: &Machine,
@@ -147,10 +148,21 @@ fn measured(
     args: &args::Tune,
 ) -> anyhow::Result<Tuning> {
     let (all, rounds) = (machine.ranks(), args.rounds.unwrap_or(ROUNDS));
+    let file = args.measured.as_ref().and_then(Option::as_deref).map(Compared::read).transpose()?;
+    let args::MpiProgram { launch, program } = &args.mpi_program;
+    let is_measured = args.rounds.is_some() || launch.is_some() || program.is_some();
+    anyhow::ensure!(
+        file.is_none() || !is_measured,
+        "--rounds, --launch and --program measure, and --measured=FILE has measurements"
+    );
     let mut rules = Vec::new();
     for &ranks in sizes {
         let mut times = Vec::new();
         for own in library.serving(operation, ranks) {
+            if let Some(file) = &file {
+                times.extend(file.times(library, own, ranks)?);
+                continue;
+            }
             let arguments = [&*rounds.to_string(), operation.name(), &*ranks.to_string()];
             let own_times: Times = said(&args.mpi_program, &arguments, &library.force(own, 0))?;
             anyhow::ensure!(
@@ -164,8 +176,61 @@ fn measured(
         let turns = by_times(&times).map_err(Error::from)?;
         rules.push(Rules { ranks, turns: vec![(operation, turns)] });
     }
-    let origin = format!("{}, measured in {rounds} rounds", machine.name);
+    let how = if file.is_some() { "topocoll-mpi compare" } else { &format!("{rounds} rounds") };
+    let origin = format!("{}, measured in {how}", machine.name);
     Ok(Tuning { rules, origin })
+}
+
+/// A file of `topocoll-mpi compare`.
+#[derive(Deserialize)]
+struct Compared {
+    #[serde(skip)]
+    path: String,
+    run: Run,
+    compared: Vec<Performer>,
+}
+
+#[derive(Deserialize)]
+struct Run {
+    mpi: String,
+    ranks: u32,
+}
+
+#[derive(Deserialize)]
+struct Performer {
+    operation: String,
+    name: String,
+    is_library: bool,
+    /// Bytes of a block; seconds of the first quartile, the median and the third quartile.
+    seconds: Vec<(u64, [f64; 3])>,
+}
+
+impl Compared {
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let shown = path.display().to_string();
+        let file = serde_json::from_slice(&read_whole(path, LARGEST_BASE)?);
+        let file: Self = file.with_context(|| format!("{shown} is not of topocoll-mpi compare"))?;
+        Ok(Self { path: shown, ..file })
+    }
+
+    /// The medians of an algorithm; none if it was not measured.
+    fn times(
+        &self,
+        library: &Library,
+        own: &'static Own,
+        ranks: u32,
+    ) -> anyhow::Result<Option<(&'static Own, Times)>> {
+        let (path, Run { mpi, ranks: started }) = (&self.path, &self.run);
+        anyhow::ensure!(mpi.starts_with(library.title), "{path}: measured with {mpi}");
+        anyhow::ensure!(ranks == *started, "{path}: measured between {started} ranks, not {ranks}");
+        let is_own = |by: &&Performer| {
+            by.is_library && by.name == own.name && by.operation == own.operation.name()
+        };
+        Ok(self.compared.iter().find(is_own).map(|by| {
+            let seconds = by.seconds.iter().map(|&(bytes, [_, median, _])| (bytes, median));
+            (own, Times { ranks, started: *started, seconds: seconds.collect() })
+        }))
+    }
 }
 
 fn text(library: &Library, report: &Report, args: &args::Tune) -> Answer {

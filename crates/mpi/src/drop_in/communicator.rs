@@ -109,6 +109,26 @@ impl Communicator {
         self.ranks
     }
 
+    /// The shape of the machine; only on the first rank.
+    pub(crate) fn shape(&self) -> String {
+        self.places.first().map(Place::shape).unwrap_or_default()
+    }
+
+    /// Proposes schedules for a subject, as a trial does: how many on all ranks, and which on the first.
+    pub(crate) fn propose(&mut self, subject: Subject) -> Result<(usize, Vec<Ours>), Failed> {
+        self.agreed(subject, 0, |_| Ok(()), None)?;
+        let decided = self.decided.get(&subject.number()).ok_or(UNDECIDED)?;
+        let ours = decided.trial.as_ref().map_or_else(Vec::new, |(_, ours)| ours.clone());
+        Ok((decided.schedules.len(), ours))
+    }
+
+    /// Lets a candidate perform all next calls of a subject; all ranks call it.
+    pub(crate) fn perform_by(&mut self, subject: Subject, candidate: usize) -> Result<(), Failed> {
+        let decided = self.decided.get_mut(&subject.number()).ok_or(UNDECIDED)?;
+        decided.course.follow(&[Calls::always(candidate)]);
+        Ok(())
+    }
+
     /// The communicator of our messages.
     pub(crate) fn comm(&self) -> mpi::MPI_Comm {
         self.channel.words.comm()
@@ -286,7 +306,7 @@ impl Communicator {
         if is_traced(self.rank) {
             let (library, timed) = (turn.candidate == 0, turn.timed);
             let called = Called { bytes, nanoseconds, library, timed };
-            report::count(&self.places[0].shape(), &subject.to_string(), &called);
+            report::count(&self.shape(), &subject.to_string(), &called);
         }
     }
 

@@ -10,7 +10,7 @@ use super::decision::{Rules, decide};
 use super::library::Library;
 use super::ours::{Ours, Subject};
 use super::place::Place;
-use super::process::{learned, once, say, settings, world};
+use super::process::{learned, once, say, settings, warn, world};
 use super::report;
 use super::settings::{Tune, Wish};
 use super::trial::{Kept, News, Trial};
@@ -71,7 +71,7 @@ impl Deciding<'_> {
         let known = known.and_then(|known| match known.serves(self.subject, self.places) {
             Ok(()) => Some(known),
             Err(reason) => {
-                say(&format!("warning: TOPOCOLL_TUNE: {}, {}: {reason}", shape, self.subject));
+                warn("TOPOCOLL_TUNE", &format!(": {shape}, {}: {reason}", self.subject));
                 None
             }
         });

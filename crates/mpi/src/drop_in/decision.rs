@@ -60,7 +60,7 @@ pub(crate) fn decide(
     let block_bytes = sizes.bytes();
     let forward = |reason| Decision::forward(format!("forwarded, {reason}"));
     match rules.wish {
-        Wish::Library => forward("TOPOCOLL_ALGORITHM names another operation".to_owned()),
+        Wish::Library => forward("another operation is forced".to_owned()),
         _ if matches!(sizes, Sizes::Large | Sizes::Unknown) => {
             forward("all blocks of a rank have 2 GiB or more".to_owned())
         }

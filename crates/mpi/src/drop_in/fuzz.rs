@@ -18,7 +18,9 @@ const RANKS: u32 = 4;
 /// If a schedule serves and a rank has no plan for it.
 pub fn tune_file(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let Ok(found) = results(text, &Run::new("node042", "Open MPI v4.1.4", RANKS)) else { return };
+    let Ok((found, _)) = results(text, &Run::new("node042", "Open MPI v4.1.4", RANKS)) else {
+        return;
+    };
     let known = Known { nodes: &[0, 0, 2, 2], grid: None, world: &[0, 1, 2, 3], given: None };
     let places = places(&known);
     for result in found {

@@ -81,12 +81,30 @@ impl Run {
     }
 }
 
+/// The times of a library's algorithm, or of a schedule, as a program has measured them.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compared {
+    /// The operation.
+    pub operation: String,
+    /// The library's name of its algorithm, or the schedule; `default` for the library's own choice.
+    pub name: String,
+    /// Whether the library performs it.
+    pub is_library: bool,
+    /// The environment variables that force it.
+    pub force: String,
+    /// Bytes of a block, ascending, and seconds: the first quartile, the median and the third quartile.
+    pub seconds: Vec<(u64, [f64; 3])>,
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     version: u32,
     run: Run,
     results: Vec<Measured>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    compared: Vec<Compared>,
 }
 
 const VERSION: u32 = 1;
@@ -100,6 +118,8 @@ pub(crate) struct Learned {
     results: BTreeMap<(String, u64), Measured>,
     /// The file to write.
     file: Option<(String, Run)>,
+    /// Of the file.
+    compared: Vec<Compared>,
     is_changed: bool,
 }
 
@@ -109,21 +129,26 @@ impl Learned {
     pub(crate) fn read(path: &str, run: Run) -> (Self, Option<String>) {
         let mut learned = Self::default();
         let results = match fs::exists(path) {
-            Ok(false) => Ok(Vec::new()),
+            Ok(false) => Ok(Default::default()),
             _ => files::text_of(Path::new(path), MOST, "results")
                 .map_err(|error| format!("cannot be read: {error}"))
                 .and_then(|text| results(&text, &run)),
         };
         match results {
-            Ok(results) => {
+            Ok((results, compared)) => {
                 let key = |result: &Measured| (result.shape.clone(), result.subject);
                 learned.results =
                     results.into_iter().map(|result| (key(&result), result)).collect();
-                learned.file = Some((path.to_owned(), run));
+                learned.to_file(path, run, compared);
                 (learned, None)
             }
             Err(reason) => (learned, Some(reason)),
         }
+    }
+
+    /// Writes to a file, which has these times too.
+    pub(crate) fn to_file(&mut self, path: &str, run: Run, compared: Vec<Compared>) {
+        (self.file, self.compared) = (Some((path.to_owned(), run)), compared);
     }
 
     pub(crate) fn of(&self, shape: &str, subject: u64) -> Option<&Measured> {
@@ -161,7 +186,8 @@ impl Learned {
             return Ok(());
         }
         let results = self.results.values().cloned().collect();
-        let file = File { version: VERSION, run: run.clone(), results };
+        let (run, compared) = (run.clone(), self.compared.clone());
+        let file = File { version: VERSION, run, results, compared };
         let text = serde_json::to_string_pretty(&file).expect("bug: a result that is not text");
         // A reader never sees half a file.
         let half = format!("{path}.{}", std::process::id());
@@ -169,7 +195,7 @@ impl Learned {
         written.map_err(|error| {
             // Perhaps it was not made.
             let _ = fs::remove_file(&half);
-            format!("TOPOCOLL_TUNE={path}: cannot be written: {error}")
+            format!("{path}: cannot be written: {error}")
         })
     }
 }
@@ -178,7 +204,7 @@ impl Learned {
 ///
 /// # Errors
 /// Text that is not a file of this run, or not consistent.
-pub(super) fn results(text: &str, run: &Run) -> Result<Vec<Measured>, String> {
+pub(super) fn results(text: &str, run: &Run) -> Result<(Vec<Measured>, Vec<Compared>), String> {
     let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if file.version != VERSION {
         return Err(format!("`version` is {}, and only {VERSION} is known", file.version));
@@ -196,7 +222,7 @@ pub(super) fn results(text: &str, run: &Run) -> Result<Vec<Measured>, String> {
             return Err(format!("`results[{i}].kept_nanoseconds` is 0, and must be positive"));
         }
     }
-    Ok(file.results)
+    Ok((file.results, file.compared))
 }
 
 #[cfg(test)]

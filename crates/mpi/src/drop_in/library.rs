@@ -56,6 +56,16 @@ impl Library {
         }
     }
 
+    /// Its algorithms and rules, if they are known.
+    pub(crate) fn known(self) -> Option<&'static topocoll::tune::Library> {
+        let name = match self {
+            Self::OpenMpi => "openmpi",
+            Self::Mpich => "mpich",
+            Self::Other => return None,
+        };
+        LIBRARIES.iter().find(|library| library.name == name)
+    }
+
     /// Names of the algorithms that it may use for blocks of `bytes`, with radix 2 if they have
     /// one. If several are possible, predictions use the best.
     pub(crate) fn uses(
@@ -64,13 +74,7 @@ impl Library {
         ranks: u32,
         bytes: u64,
     ) -> &'static [&'static str] {
-        let name = match self {
-            Self::OpenMpi => "openmpi",
-            Self::Mpich => "mpich",
-            Self::Other => "",
-        };
-        let known = LIBRARIES.iter().find(|library| library.name == name);
-        match (operation, known) {
+        match (operation, self.known()) {
             (Collective::AllToAll, Some(library)) => {
                 match library.default(operation, ranks, bytes).name {
                     "bruck" | "brucks" => &["bruck"],

@@ -10,6 +10,7 @@ use topocoll::{
 };
 
 use super::place::Place;
+use super::settings::WINDOW;
 use super::vector::Sizes;
 
 /// The subject of one decision.
@@ -108,6 +109,13 @@ impl Ours {
             return Err(format!("{self} is for {own} ranks, not {ranks}"));
         }
         self.plan(subject, 0).map(drop).map_err(|error| error.to_string())
+    }
+
+    /// The variables that force its algorithm, in the algorithm's usual setting.
+    pub(crate) fn force(&self, operation: Collective) -> String {
+        let (window, name) = (if self.window { WINDOW } else { "" }, &self.algorithm);
+        let sync = if self.sync == Sync::Barrier { " TOPOCOLL_SYNC=barrier" } else { "" };
+        format!("TOPOCOLL_ALGORITHM={operation}:{name}{window}{sync}")
     }
 
     fn machine(&self) -> Result<Machine, Error> {

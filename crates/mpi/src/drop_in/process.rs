@@ -51,19 +51,22 @@ pub(crate) fn settings() -> &'static Settings {
     })
 }
 
+/// This run, for which results are.
+pub(crate) fn run() -> Run {
+    let given = settings().machine.as_ref().map(|machine| machine.name.clone());
+    Run::new(&given.unwrap_or_else(library::processor), &library::version(), world().1)
+}
+
 /// Results of trials, on processes that decide.
 pub(crate) fn learned() -> &'static Mutex<Learned> {
     static LEARNED: OnceLock<Mutex<Learned>> = OnceLock::new();
     LEARNED.get_or_init(|| {
         let Tune::File(path) = &settings().tune else { return Mutex::default() };
-        let (rank, ranks) = world();
-        let given = settings().machine.as_ref().map(|machine| machine.name.clone());
-        let run = Run::new(&given.unwrap_or_else(library::processor), &library::version(), ranks);
-        let (learned, refused) = Learned::read(path, run);
+        let (learned, refused) = Learned::read(path, run());
         if let Some(reason) = refused
-            && rank == 0
+            && world().0 == 0
         {
-            say(&format!("warning: TOPOCOLL_TUNE={path}: {reason}"));
+            warn("TOPOCOLL_TUNE", &format!("={path}: {reason}"));
         }
         Mutex::new(learned)
     })
@@ -78,18 +81,23 @@ pub(crate) fn finish() {
         table.lines().for_each(say);
     }
     if world().0 == 0
-        && let Err(warning) = locked(learned()).write()
+        && let Err(reason) = locked(learned()).write()
     {
-        say(&format!("warning: {warning}"));
+        warn("TOPOCOLL_TUNE", &format!("={reason}"));
     }
 }
 
-/// Prints a warning unless it equals the previous one.
+/// Prints a warning of a variable's value.
+pub(crate) fn warn(variable: &str, reason: &str) {
+    say(&format!("warning: {}{reason}", settings().name(variable)));
+}
+
+/// Prints a warning of a forced algorithm unless it has been printed.
 pub(crate) fn once(warning: &str) {
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let mut said = locked(&SAID);
     if said.iter().all(|known| known != warning) {
-        say(&format!("warning: TOPOCOLL_ALGORITHM: {warning}"));
+        warn("TOPOCOLL_ALGORITHM", &format!(": {warning}"));
         said.push(warning.to_owned());
     }
 }

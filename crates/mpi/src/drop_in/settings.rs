@@ -50,12 +50,14 @@ pub(crate) struct Settings {
     pub(crate) sync: Option<Sync>,
     pub(crate) tune: Tune,
     pub(crate) trace: bool,
+    /// The variables and parameters that are set, by the variable's name.
+    names: BTreeMap<String, String>,
 }
 
 const PREFIX: &str = "TOPOCOLL_";
 const PARAMETER: &str = "coll_topocoll_";
 /// After an algorithm's name.
-const WINDOW: &str = "+window";
+pub(super) const WINDOW: &str = "+window";
 const NAMES: [&str; 5] =
     ["TOPOCOLL_ALGORITHM", "TOPOCOLL_MACHINE", "TOPOCOLL_SYNC", "TOPOCOLL_TRACE", "TOPOCOLL_TUNE"];
 
@@ -72,7 +74,9 @@ impl Settings {
         let (mut settings, mut warnings) = (Self::default(), Vec::new());
         for (name, value) in &ours {
             let parameter = name.strip_prefix(PARAMETER).map(|own| PREFIX.to_owned() + own);
-            let refused = match &*parameter.map_or_else(|| name.clone(), |own| own.to_uppercase()) {
+            let variable = parameter.map_or_else(|| name.clone(), |own| own.to_uppercase());
+            settings.names.insert(variable.clone(), name.clone());
+            let refused = match &*variable {
                 "TOPOCOLL_ALGORITHM" => settings.force(value),
                 "TOPOCOLL_MACHINE" => settings.on(value, world),
                 "TOPOCOLL_SYNC" => settings.keep_in_step(value),
@@ -91,6 +95,11 @@ impl Settings {
             }
         }
         (settings, warnings)
+    }
+
+    /// The name of a variable, or of the parameter that is set in its place.
+    pub(crate) fn name<'a>(&'a self, variable: &'a str) -> &'a str {
+        self.names.get(variable).map_or(variable, String::as_str)
     }
 
     fn keep_in_step(&mut self, value: &str) -> Result<(), String> {
@@ -214,6 +223,8 @@ mod tests {
         ];
         let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let (settings, warnings) = Settings::read(given.into_iter(), 8);
+        let names = ["TOPOCOLL_ALGORITHM", "TOPOCOLL_TUNE"].map(|name| settings.name(name));
+        assert_eq!(names, ["coll_topocoll_algorithm", "TOPOCOLL_TUNE"]);
         let ring = Wish::Algorithm { name: "ring", window: false };
         assert_eq!((settings.wishes, settings.trace), ([Wish::Library, ring], false));
         assert_eq!(warnings, ["coll_topocoll_sync=yes: must be free or barrier"]);
