@@ -55,7 +55,6 @@ static struct {
     int (*alltoallv)(SEVERAL, void **, mca_coll_base_module_alltoallv_fn_t, mca_coll_base_module_t *);
     int (*allgather)(EQUAL, void **, mca_coll_base_module_allgather_fn_t, mca_coll_base_module_t *);
     int (*allgatherv)(GATHERED, void **, mca_coll_base_module_allgatherv_fn_t, mca_coll_base_module_t *);
-    void (*set)(const char *, const char *);
     void (*replace)(const char *, void *);
     void (*forget)(void **);
     void (*finish)(void);
@@ -167,7 +166,7 @@ static OBJ_CLASS_INSTANCE(module_t, mca_coll_base_module_t, construct, destruct)
 
 static int priority = 40;
 
-/* Parameters that the core reads, and what they say. */
+/* Parameters that the core reads in the environment, and what they say. */
 static const char *const parameters[][2] = {
     {"algorithm", "alltoall:NAME,allgather:NAME forces algorithms; a bare NAME forces its own operation, and the other "
                   "one is the library's; NAME+window passes messages inside a node through a shared window"},
@@ -222,10 +221,10 @@ static int opens(void) {
     if (library == NULL) return refuse("", dlerror());
 #define FIND(call) \
     if ((*(void **)&core.call = dlsym(library, "topocoll_" #call)) == NULL) return refuse("", dlerror());
-    CALLS(FIND) FIND(set) FIND(replace) FIND(forget) FIND(finish)
+    CALLS(FIND) FIND(replace) FIND(forget) FIND(finish)
     for (size_t i = 0; i < COUNT; i++) {
-        snprintf(path, sizeof path, "coll_topocoll_%s", parameters[i][0]);
-        if (values[i] != NULL) core.set(path, values[i]);
+        snprintf(path, sizeof path, "OMPI_MCA_coll_topocoll_%s", parameters[i][0]);
+        if (values[i] != NULL) setenv(path, values[i], 1);
     }
     for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++) core.replace(replaced[i].name, replaced[i].function);
     return ompi_hook_base_register_callbacks(&hooks);

@@ -199,10 +199,11 @@ struct Run {
 #[derive(Deserialize)]
 struct Performer {
     operation: String,
+    block_bytes: u64,
     name: String,
     is_library: bool,
-    /// Bytes of a block; seconds of the first quartile, the median and the third quartile.
-    seconds: Vec<(u64, [f64; 3])>,
+    /// The first quartile, the median and the third quartile.
+    seconds: [f64; 3],
 }
 
 impl Compared {
@@ -226,10 +227,10 @@ impl Compared {
         let is_own = |by: &&Performer| {
             by.is_library && by.name == own.name && by.operation == own.operation.name()
         };
-        Ok(self.compared.iter().find(is_own).map(|by| {
-            let seconds = by.seconds.iter().map(|&(bytes, [_, median, _])| (bytes, median));
-            (own, Times { ranks, started: *started, seconds: seconds.collect() })
-        }))
+        let own_times = self.compared.iter().filter(is_own);
+        let seconds: Vec<_> = own_times.map(|by| (by.block_bytes, by.seconds[1])).collect();
+        let times = Times { ranks, started: *started, seconds };
+        Ok((!times.seconds.is_empty()).then_some((own, times)))
     }
 }
 

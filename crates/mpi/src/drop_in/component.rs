@@ -6,7 +6,6 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
 
 use super::attribute::{State, finish, forget_module, is_initialized};
-use super::process;
 use crate::symbols as mpi;
 
 thread_local! {
@@ -58,18 +57,6 @@ macro_rules! inside {
     };
 }
 pub(super) use inside;
-
-/// Takes a parameter of the component, as the variable of this name in the environment.
-///
-/// # Safety
-/// Both end with a zero byte.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn topocoll_set(name: *const c_char, value: *const c_char) {
-    // SAFETY: the caller's promise.
-    let [name, value] =
-        [name, value].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
-    process::give(name, value);
-}
 
 /// Takes a function in place of the library's of this name.
 ///

@@ -81,20 +81,26 @@ impl Run {
     }
 }
 
-/// The times of a library's algorithm, or of a schedule, as a program has measured them.
+/// The times of the library, of one of its algorithms or of a schedule, as a program has measured them.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compared {
     /// The operation.
     pub operation: String,
+    /// The size of a block.
+    pub block_bytes: u64,
     /// The library's name of its algorithm, or the schedule; `default` for the library's own choice.
     pub name: String,
     /// Whether the library performs it.
     pub is_library: bool,
     /// The environment variables that force it.
     pub force: String,
-    /// Bytes of a block, ascending, and seconds: the first quartile, the median and the third quartile.
-    pub seconds: Vec<(u64, [f64; 3])>,
+    /// The first quartile, the median and the third quartile.
+    pub seconds: [f64; 3],
+    /// The median of the library's own choice over this one's.
+    pub gain: f64,
+    /// Whether it is the fastest beyond noise.
+    pub wins: bool,
 }
 
 #[derive(Serialize, Deserialize)]

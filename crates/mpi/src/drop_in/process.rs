@@ -28,22 +28,13 @@ pub(crate) fn world() -> (u32, u32) {
     world.ok().flatten().unwrap_or_default()
 }
 
-/// Settings that were given beside the environment, by name.
-static GIVEN: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
-
-/// Gives a setting, before they are read.
-pub(crate) fn give(name: String, value: String) {
-    locked(&GIVEN).push((name, value));
-}
-
 /// The settings of the environment, read once by each process that decides.
 pub(crate) fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| {
         let (rank, ranks) = world();
         let text = |text: OsString| text.to_string_lossy().into_owned();
         let variables = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
-        let given = locked(&GIVEN).clone();
-        let (settings, warnings) = Settings::read(variables.chain(given), ranks);
+        let (settings, warnings) = Settings::read(variables, ranks);
         if rank == 0 {
             warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
         }

@@ -1,15 +1,5 @@
-//! The settings of the environment.
-//!
-//! | variable | value |
-//! |---|---|
-//! | `TOPOCOLL_ALGORITHM` | `alltoall:NAME,allgather:NAME` forces algorithms; a bare `NAME` forces its own operation, and the other one is forwarded; `NAME+window` passes messages inside a node through a shared window |
-//! | `TOPOCOLL_MACHINE` | a machine file, a shipped machine or a short form, of as many ranks as `MPI_COMM_WORLD`; its rank i is rank i of `MPI_COMM_WORLD` |
-//! | `TOPOCOLL_SYNC` | `free` or `barrier`: schedules run without barriers between steps, or with them; unless set, trials have both |
-//! | `TOPOCOLL_TUNE` | `on` (unless set) decides by measuring, `off` by prediction; the name of a file decides by measuring, reads earlier results from it and writes it when MPI is finalized |
-//! | `TOPOCOLL_TRACE` | `1` prints each choice and its reason, and a table when MPI is finalized |
-//!
-//! Open MPI's component has the same as parameters, such as `coll_topocoll_trace`, which come before variables.
-//! An invalid one produces one warning and is ignored.
+//! The settings of the environment: variables, and parameters of Open MPI's component, which come before them
+//! (`docs/src/mpi.md`). An invalid one produces one warning and is ignored.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +45,8 @@ pub(crate) struct Settings {
 }
 
 const PREFIX: &str = "TOPOCOLL_";
-const PARAMETER: &str = "coll_topocoll_";
+/// Open MPI's variables of the component's parameters.
+const PARAMETER: &str = "OMPI_MCA_coll_topocoll_";
 /// After an algorithm's name.
 pub(super) const WINDOW: &str = "+window";
 const NAMES: [&str; 5] =
@@ -67,16 +58,19 @@ impl Settings {
         variables: impl Iterator<Item = (String, String)>,
         world: u32,
     ) -> (Self, Vec<String>) {
-        // By name, so parameters follow variables.
-        let ours: BTreeMap<_, _> = variables
-            .filter(|(name, _)| name.starts_with(PREFIX) || name.starts_with(PARAMETER))
-            .collect();
+        let is_ours = |name: &str| name.starts_with(PREFIX) || name.starts_with(PARAMETER);
+        let ours: BTreeMap<_, _> = variables.filter(|(name, _)| is_ours(name)).collect();
         let (mut settings, mut warnings) = (Self::default(), Vec::new());
-        for (name, value) in &ours {
-            let parameter = name.strip_prefix(PARAMETER).map(|own| PREFIX.to_owned() + own);
-            let variable = parameter.map_or_else(|| name.clone(), |own| own.to_uppercase());
-            settings.names.insert(variable.clone(), name.clone());
+        // By name, the last first, so parameters follow variables.
+        for (given, value) in ours.iter().rev() {
+            let (parameter, name) =
+                (given.strip_prefix(PARAMETER), given.trim_start_matches("OMPI_MCA_"));
+            let upper = |own: &str| PREFIX.to_owned() + &own.to_uppercase();
+            let variable = parameter.map_or_else(|| name.to_owned(), upper);
+            settings.names.insert(variable.clone(), name.to_owned());
             let refused = match &*variable {
+                // The library's own.
+                "TOPOCOLL_PRIORITY" if parameter.is_some() => Ok(()),
                 "TOPOCOLL_ALGORITHM" => settings.force(value),
                 "TOPOCOLL_MACHINE" => settings.on(value, world),
                 "TOPOCOLL_SYNC" => settings.keep_in_step(value),
@@ -215,11 +209,12 @@ mod tests {
     #[test]
     fn a_parameter_of_open_mpi_comes_before_the_variable() {
         let given = [
-            ("coll_topocoll_trace", "0"),
-            ("coll_topocoll_algorithm", "ring"),
+            ("OMPI_MCA_coll_topocoll_trace", "0"),
+            ("OMPI_MCA_coll_topocoll_priority", "60"),
+            ("OMPI_MCA_coll_topocoll_algorithm", "ring"),
             ("TOPOCOLL_ALGORITHM", "bruck"),
             ("TOPOCOLL_TRACE", "1"),
-            ("coll_topocoll_sync", "yes"),
+            ("OMPI_MCA_coll_topocoll_sync", "yes"),
         ];
         let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let (settings, warnings) = Settings::read(given.into_iter(), 8);

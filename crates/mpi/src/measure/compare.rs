@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::ffi::{CString, c_int};
 
 use mpi_sys as mpi;
-use serde::Serialize;
 use topocoll::Collective;
 use topocoll::tune::Library;
 use topocoll_mpi::{Compared, Proposals};
@@ -50,31 +49,6 @@ impl Asked {
     }
 }
 
-#[derive(Default, Serialize)]
-struct Report {
-    version: u32,
-    mpi: String,
-    machine: String,
-    ranks: u32,
-    rounds: usize,
-    compared: Vec<Compared>,
-    winners: Vec<Winner>,
-    #[serde(skip)]
-    table: String,
-}
-
-/// The fastest performer of an operation on blocks of a size: the default, unless another's third quartile is less
-/// than the default's first.
-#[derive(Serialize)]
-struct Winner {
-    operation: String,
-    block_bytes: u64,
-    name: String,
-    /// The default's median over this one's.
-    gain: f64,
-    force: String,
-}
-
 /// An algorithm of the library, forced in a communicator of its own.
 struct Forced {
     name: &'static str,
@@ -93,47 +67,45 @@ pub(crate) fn compared(world: &Group, asked: &Asked) -> Outcome<String> {
     }
     // SAFETY: MPI is initialized, and this is dropped before its end.
     let mut proposals = unsafe { Proposals::new(world.comm)? };
-    let (library, version) = proposals.library();
+    let ((library, version), machine) = (proposals.library(), proposals.machine());
     let version = version.split(',').flat_map(str::split_whitespace).take(3);
-    let (version, mpi) = (2, version.collect::<Vec<_>>().join(" "));
-    let (machine, ranks, rounds) = (proposals.machine(), world.ranks, asked.rounds);
-    let mut report = Report { version, mpi, machine, ranks, rounds, ..Report::default() };
+    let (mpi, ranks, rounds) = (version.collect::<Vec<_>>().join(" "), world.ranks, asked.rounds);
+    let (mut compared, mut text) = (Vec::new(), String::new());
     for &operation in &asked.operations {
-        let forced = library.map(|library| forced(world, library, operation)).transpose()?;
-        let (forced, largest) =
-            (forced.unwrap_or_default(), (MOST / u64::from(world.ranks)).max(1).ilog2());
-        let mut exponents: Vec<u32> = (0..SIZES).map(|i| i * largest / (SIZES - 1)).collect();
-        exponents.dedup();
-        let Report { mpi, machine, ranks, rounds, .. } = &report;
+        let forced = match library {
+            Some(library) => forced(world, library, operation)?,
+            None => Vec::new(),
+        };
         let (what, first, second) = (operation.name(), "library's fastest", "fastest schedule");
-        report.table += &format!(
+        text += &format!(
             "{what}, {ranks} ranks on {machine}, {mpi}: us, median and quartiles of {rounds} rounds\n\
              {:>10}  {DEFAULT:32}  {first:48}  {second:48}  {:>6}  winner\n",
             "block [B]", "gain"
         );
+        let largest = (MOST / u64::from(ranks)).max(1).ilog2();
+        let mut exponents: Vec<u32> = (0..SIZES).map(|i| i * largest / (SIZES - 1)).collect();
+        exponents.dedup();
         for block_bytes in exponents.into_iter().map(|exponent| 1 << exponent) {
-            at_size(world, asked, operation, block_bytes, &forced, &mut proposals, &mut report)?;
+            let all = at_size(world, rounds, operation, block_bytes, &forced, &mut proposals)?;
+            text += &line(&all);
+            compared.extend(all);
         }
     }
+    text += "A winner's third quartile is less than the default's first.";
+    let forces = compared.iter().filter(|by| by.wins && !by.force.is_empty());
+    let forces = forces.map(|by| format!("\n  {}: {}", by.name, by.force));
+    text.extend(forces.collect::<BTreeSet<_>>());
+    if asked.json {
+        text = serde_json::json!({
+            "version": 2, "mpi": mpi, "machine": machine, "ranks": ranks, "rounds": rounds, "compared": compared
+        })
+        .to_string();
+    }
     if let Some(path) = asked.out.as_ref().filter(|_| world.rank == 0) {
-        proposals.write(path, report.compared.clone())?;
+        proposals.write(path, compared)?;
     }
     // SAFETY: no variable is used afterwards.
     unsafe { ended(mpi::MPI_T_finalize())? };
-    if asked.json {
-        return Ok(serde_json::to_string(&report)?);
-    }
-    let mut text = report.table + "A winner's third quartile is less than the default's first.";
-    let forces = report.winners.iter().filter(|winner| !winner.force.is_empty());
-    let forces = forces.map(|winner| format!("\n  {}: {}", winner.name, winner.force));
-    let forces: BTreeSet<_> = forces.collect();
-    if !forces.is_empty() {
-        text += "\nEnvironment variables that force a winner for all sizes:";
-        text.extend(forces);
-    }
-    if let Some(path) = &asked.out {
-        text += &format!("\nThe schedules that won, by size: TOPOCOLL_TUNE={path}");
-    }
     Ok(text)
 }
 
@@ -213,22 +185,21 @@ fn ended(code: c_int) -> Outcome<()> {
     if code == 0 { Ok(()) } else { Err(format!("MPI's tool interface: error {code}").into()) }
 }
 
-/// Measures all performers in turn.
+/// Measures all performers in turn: the default, the library's algorithms and schedules. Only on the first rank.
 fn at_size(
     world: &Group,
-    asked: &Asked,
+    rounds: usize,
     operation: Collective,
     block_bytes: u64,
     forced: &[Forced],
     proposals: &mut Proposals,
-    report: &mut Report,
-) -> Outcome<()> {
+) -> Outcome<Vec<Compared>> {
     let (count, proposed) = proposals.propose(operation, block_bytes)?;
     let bytes = (u64::from(world.ranks) * block_bytes) as usize;
     let sent = if operation == Collective::AllToAll { bytes } else { block_bytes as usize };
     let (input, mut output) = (vec![1u8; sent], vec![0u8; bytes]);
     let mut seconds = vec![Vec::new(); 1 + forced.len() + count];
-    for _ in 0..asked.rounds {
+    for _ in 0..rounds {
         let (library, ours) = seconds.split_at_mut(1 + forced.len());
         library[0].push(world.mean(|| world.library(operation, &input, &mut output))?);
         for (forced, seconds) in forced.iter().zip(&mut library[1..]) {
@@ -242,55 +213,51 @@ fn at_size(
         }
     }
     if world.rank != 0 {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let quartiles: Vec<[f64; 3]> = seconds.iter_mut().map(|seconds| quartiles(seconds)).collect();
+    let seconds: Vec<[f64; 3]> = seconds.iter_mut().map(|seconds| quartiles(seconds)).collect();
+    let nanoseconds = |i: usize| (1e9 * seconds[i][1]) as u64;
+    let ours = fastest(&seconds, 1 + forced.len());
+    proposals.learn(nanoseconds(0), ours.map(|i| (i - 1 - forced.len(), nanoseconds(i))));
+    let best = fastest(&seconds, 1).unwrap_or(0);
     let names = std::iter::once((DEFAULT.to_owned(), String::new()))
         .chain(forced.iter().map(|forced| (forced.name.to_owned(), forced.force.clone())))
         .chain(proposed);
-    let names: Vec<_> = names.collect();
-    let best = fastest(&quartiles, 0);
-    let own = fastest(&quartiles, forced.len());
-    let nanoseconds = |i: usize| (1e9 * quartiles[i][1]) as u64;
-    let own = (own > 0).then(|| (own - 1 - forced.len(), nanoseconds(own)));
-    proposals.learn(nanoseconds(0), own);
-    let (name, force) = names[best].clone();
-    let (operation, gain) = (operation.to_string(), quartiles[0][1] / quartiles[best][1]);
-    let cell = |performers: std::ops::Range<usize>, named: bool| {
-        let least = performers.min_by(|&a, &b| quartiles[a][1].total_cmp(&quartiles[b][1]));
-        least.map_or("-".to_owned(), |i| {
-            let [first, median, third] = quartiles[i].map(|seconds| 1e6 * seconds);
-            let name = if named { &names[i].0 } else { "" };
+    let compared = names.zip(&seconds).enumerate().map(|(i, ((name, force), own))| Compared {
+        operation: operation.to_string(),
+        block_bytes,
+        name,
+        is_library: i <= forced.len(),
+        force,
+        seconds: *own,
+        gain: seconds[0][1] / own[1],
+        wins: i == best,
+    });
+    Ok(compared.collect())
+}
+
+/// The line of a size: the default, the library's fastest algorithm, the fastest schedule and the winner.
+fn line(all: &[Compared]) -> String {
+    let cell = |is_library: bool, is_default: bool| {
+        let kind =
+            all.iter().filter(|by| (by.is_library, by.name == DEFAULT) == (is_library, is_default));
+        kind.min_by(|a, b| a.seconds[1].total_cmp(&b.seconds[1])).map_or("-".to_owned(), |by| {
+            let [first, median, third] = by.seconds.map(|seconds| 1e6 * seconds);
+            let name = if is_default { "" } else { &by.name };
             format!("{median:9.2} ({first:.2} to {third:.2}) {name}")
         })
     };
-    let (library, ours) = (1..1 + forced.len(), 1 + forced.len()..quartiles.len());
-    let cells = [cell(0..1, false), cell(library, true), cell(ours, true)];
-    let [default, library, ours] = cells;
-    report.table +=
-        &format!("{block_bytes:>10}  {default:32}  {library:48}  {ours:48}  {gain:5.2}x  {name}\n");
-    report.winners.push(Winner { operation: operation.clone(), block_bytes, name, gain, force });
-    for (i, ((name, force), seconds)) in names.into_iter().zip(quartiles).enumerate() {
-        let is_library = i <= forced.len();
-        let is_it = |known: &&mut Compared| {
-            (&known.operation, &known.name, known.is_library) == (&operation, &name, is_library)
-        };
-        match report.compared.iter_mut().find(is_it) {
-            Some(known) => known.seconds.push((block_bytes, seconds)),
-            None => {
-                let (operation, seconds) = (operation.clone(), vec![(block_bytes, seconds)]);
-                report.compared.push(Compared { operation, name, is_library, force, seconds });
-            }
-        }
-    }
-    Ok(())
+    let winner = all.iter().find(|by| by.wins);
+    winner.map_or_else(String::new, |Compared { block_bytes, gain, name, .. }| {
+        let [default, library, ours] = [cell(true, true), cell(true, false), cell(false, false)];
+        format!("{block_bytes:>10}  {default:32}  {library:48}  {ours:48}  {gain:5.2}x  {name}\n")
+    })
 }
 
-/// Of the default and the performers after the first `skipped` others, the fastest.
-fn fastest(quartiles: &[[f64; 3]], skipped: usize) -> usize {
-    let faster = (1 + skipped..quartiles.len()).filter(|&i| quartiles[i][2] < quartiles[0][0]);
-    let least = faster.min_by(|&a, &b| quartiles[a][1].total_cmp(&quartiles[b][1]));
-    least.unwrap_or(0)
+/// From the `from`-th performer on the fastest whose third quartile is less than the first one's first.
+fn fastest(seconds: &[[f64; 3]], from: usize) -> Option<usize> {
+    let faster = (from..seconds.len()).filter(|&i| seconds[i][2] < seconds[0][0]);
+    faster.min_by(|&a, &b| seconds[a][1].total_cmp(&seconds[b][1]))
 }
 
 /// The first quartile, the median and the third quartile, to four digits.
@@ -319,6 +286,7 @@ mod tests {
     fn a_winner_is_faster_beyond_the_quartiles() {
         assert_eq!(quartiles(&mut [5.0, 1.0, 3.0, 2.0, 4.0]), [2.0, 3.0, 4.0]);
         let all = [[2.0, 3.0, 4.0], [1.0, 1.4, 2.5], [1.0, 1.6, 1.9], [1.0, 1.5, 1.8]];
-        assert_eq!((fastest(&all, 0), fastest(&all[..2], 0), fastest(&all[..3], 1)), (3, 0, 2));
+        let found = [fastest(&all, 1), fastest(&all[..2], 1), fastest(&all[..3], 2)];
+        assert_eq!(found, [Some(3), None, Some(2)]);
     }
 }
