@@ -121,8 +121,8 @@ const ROWS: &[Row] = &[
         only: "other commands: select ranks the schedules of a part at one block size", uses: |_| false },
     Row { commands: &["report"], options: &["--demand"],
         only: "other commands: a page has blocks of one size and a sweep over them", uses: |_| false },
-    Row { commands: &["tune"], options: &["--launch", "--program"],
-        only: "--measured", uses: |of| of.has("--measured") },
+    Row { commands: &["tune"], options: &["--launch", "--program", "--rounds"],
+        only: "--measured without a file", uses: |of| of.is_asked("measured") && of.count("measured") == 0 },
     Row { commands: &["calibrate"], options: &["--launch", "--program"],
         only: "--mpi", uses: |of| of.has("--mpi") },
     Row { commands: &["fft"], options: &["--op", "--block"],
@@ -154,9 +154,13 @@ impl Request<'_> {
     /// The words given for an option.
     fn words(&self, id: &str) -> impl Iterator<Item = &std::ffi::OsStr> {
         let words = self.given.try_get_raw(id).ok().flatten();
-        let asked =
-            words.is_some() && self.given.value_source(id) == Some(ValueSource::CommandLine);
-        words.filter(|_| asked).into_iter().flatten()
+        words.filter(|_| self.is_asked(id)).into_iter().flatten()
+    }
+
+    /// Whether an option of the command is given.
+    fn is_asked(&self, id: &str) -> bool {
+        let is_known = self.given.try_get_raw(id).is_ok_and(|words| words.is_some());
+        is_known && self.given.value_source(id) == Some(ValueSource::CommandLine)
     }
 
     /// Whether an option of the table is given.

@@ -149,12 +149,6 @@ fn measured(
 ) -> anyhow::Result<Tuning> {
     let (all, rounds) = (machine.ranks(), args.rounds.unwrap_or(ROUNDS));
     let file = args.measured.as_ref().and_then(Option::as_deref).map(Compared::read).transpose()?;
-    let args::MpiProgram { launch, program } = &args.mpi_program;
-    let is_measured = args.rounds.is_some() || launch.is_some() || program.is_some();
-    anyhow::ensure!(
-        file.is_none() || !is_measured,
-        "--rounds, --launch and --program measure, and --measured=FILE has measurements"
-    );
     let mut rules = Vec::new();
     for &ranks in sizes {
         let mut times = Vec::new();
@@ -176,8 +170,9 @@ fn measured(
         let turns = by_times(&times).map_err(Error::from)?;
         rules.push(Rules { ranks, turns: vec![(operation, turns)] });
     }
-    let how = if file.is_some() { "topocoll-mpi compare" } else { &format!("{rounds} rounds") };
-    let origin = format!("{}, measured in {how}", machine.name);
+    let how =
+        if file.is_some() { "by topocoll-mpi compare" } else { &format!("in {rounds} rounds") };
+    let origin = format!("{}, measured {how}", machine.name);
     Ok(Tuning { rules, origin })
 }
 
@@ -222,7 +217,11 @@ impl Compared {
         ranks: u32,
     ) -> anyhow::Result<Option<(&'static Own, Times)>> {
         let (path, Run { mpi, ranks: started }) = (&self.path, &self.run);
-        anyhow::ensure!(mpi.starts_with(library.title), "{path}: measured with {mpi}");
+        anyhow::ensure!(
+            mpi.starts_with(library.title),
+            "{path}: measured with {mpi}, not {}",
+            library.title
+        );
         anyhow::ensure!(ranks == *started, "{path}: measured between {started} ranks, not {ranks}");
         let is_own = |by: &&Performer| {
             by.is_library && by.name == own.name && by.operation == own.operation.name()

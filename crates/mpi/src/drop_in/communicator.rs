@@ -45,6 +45,8 @@ pub(crate) struct Communicator {
     memory: Memory,
     /// Made when a schedule is first planned that uses it.
     window: Option<Window>,
+    /// Whether words or messages may be under way for ever, so that the number of the program's communicator stays.
+    stays: bool,
 }
 
 /// A decision: the same on all ranks except the trial.
@@ -421,7 +423,6 @@ impl Communicator {
     /// After an error, tells all other ranks, and abandons the messages under way. `None` if the library
     /// performs the call after all.
     fn ended<T>(&mut self, outcome: Result<T, Failed>) -> Result<Option<T>, Failed> {
-        let was_broken = self.channel.words.is_broken();
         let ended = outcome.map(Some).or_else(|failed| {
             if !self.channel.give_up(failed) {
                 std::mem::forget(std::mem::take(&mut self.memory));
@@ -429,8 +430,8 @@ impl Communicator {
             self.channel.words.given_up().map(|()| None).map_err(|_| failed)
         });
         self.memory.trim();
-        if !was_broken
-            && self.channel.words.is_broken()
+        if self.channel.words.is_broken()
+            && !std::mem::replace(&mut self.stays, true)
             && let Some(keep) = keep()
         {
             // SAFETY: the communicator of the call.

@@ -55,6 +55,7 @@ impl Communicator {
             decided: BTreeMap::new(),
             memory: Memory::default(),
             window: None,
+            stays: false,
         };
         made.places = match found {
             Some(places) => places,
