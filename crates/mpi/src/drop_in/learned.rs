@@ -145,7 +145,7 @@ impl Learned {
                 let key = |result: &Measured| (result.shape.clone(), result.subject);
                 learned.results =
                     results.into_iter().map(|result| (key(&result), result)).collect();
-                learned.to_file(path, run, compared);
+                learned.writes_to(path, run, compared);
                 (learned, None)
             }
             Err(reason) => (learned, Some(reason)),
@@ -153,7 +153,7 @@ impl Learned {
     }
 
     /// Writes to a file, which has these times too.
-    pub(crate) fn to_file(&mut self, path: &str, run: Run, compared: Vec<Compared>) {
+    pub(crate) fn writes_to(&mut self, path: &str, run: Run, compared: Vec<Compared>) {
         (self.file, self.compared) = (Some((path.to_owned(), run)), compared);
     }
 

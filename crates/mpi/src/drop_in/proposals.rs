@@ -118,7 +118,7 @@ impl Proposals {
     /// # Errors
     /// Why it cannot be written.
     pub fn write(&mut self, path: &str, compared: Vec<Compared>) -> Result<(), String> {
-        self.learned.to_file(path, run(), compared);
+        self.learned.writes_to(path, run(), compared);
         self.learned.write()
     }
 }

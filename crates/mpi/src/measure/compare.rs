@@ -91,7 +91,7 @@ pub(crate) fn compared(world: &Group, asked: &Asked) -> Outcome<String> {
             compared.extend(all);
         }
     }
-    text += "A winner's third quartile is less than the default's first.";
+    text += "A winner's third quartile is less than the default's first. What forces one for all sizes:";
     let forces = compared.iter().filter(|by| by.wins && !by.force.is_empty());
     let forces = forces.map(|by| format!("\n  {}: {}", by.name, by.force));
     text.extend(forces.collect::<BTreeSet<_>>());
