@@ -1,16 +1,17 @@
 //! Calibration finds the terms that the times are made of, and regret is the extra cost of a choice.
 
-use topocoll::{Sample, fit, fit_processes, injection_of, measure, regret};
+use topocoll::{Fit, Sample, fit, fit_processes, injection_of, measure, regret};
 
 /// Two cells, with times that these terms give.
-fn made_of(startup: f64, per_byte: f64, rearrangement: f64, exchange: f64) -> Vec<Vec<Sample>> {
+fn made_of([startup, per_byte, rearrangement, per_block, exchange]: [f64; 5]) -> Vec<Vec<Sample>> {
     let cells = [(4, 8), (8, 4096), (16, 64)];
     let mut cells = cells.map(|(ranks, block)| measure(ranks, block, 1, 1).unwrap());
     for sample in cells.iter_mut().flatten() {
         sample.threads = 2;
         let turns = f64::from(sample.ranks) / 2.0;
         let of_steps = startup * sample.steps as f64 + per_byte * sample.link_bytes as f64;
-        let of_copies = rearrangement * sample.copied_bytes as f64;
+        let copied = sample.copied_bytes as f64;
+        let of_copies = (rearrangement + per_block / sample.block_bytes as f64) * copied;
         sample.seconds = turns * (of_steps + of_copies) + exchange;
     }
     cells.to_vec()
@@ -18,11 +19,12 @@ fn made_of(startup: f64, per_byte: f64, rearrangement: f64, exchange: f64) -> Ve
 
 #[test]
 fn calibration_finds_the_terms_and_regret_is_zero() {
-    let made = [1e-6, 2e-10, 3e-11, 5e-6];
-    let cells = made_of(made[0], made[1], made[2], made[3]);
+    let made = [1e-6, 2e-10, 3e-11, 4e-9, 5e-6];
+    let cells = made_of(made);
     let all: Vec<Sample> = cells.iter().flatten().cloned().collect();
     let found = fit(&all);
-    let values = [found.startup, found.per_byte, found.rearrangement, found.exchange];
+    let Fit { startup, per_byte, rearrangement, per_block, exchange, .. } = found;
+    let values = [startup, per_byte, rearrangement, per_block, exchange];
     for (value, made) in values.into_iter().zip(made) {
         assert!((value / made - 1.0).abs() < 0.01, "{value} for {made}");
     }
@@ -57,7 +59,7 @@ fn ranks_in_their_own_processes_do_not_share_a_thread() {
 
 #[test]
 fn the_regret_of_a_bad_choice_is_its_extra_cost() {
-    let mut cells = made_of(1e-6, 2e-10, 0.0, 0.0);
+    let mut cells = made_of([1e-6, 2e-10, 0.0, 0.0, 0.0]);
     let all: Vec<Sample> = cells.iter().flatten().cloned().collect();
     let found = fit(&all);
     let cell = &mut cells[2];
@@ -69,7 +71,7 @@ fn the_regret_of_a_bad_choice_is_its_extra_cost() {
 
 #[test]
 fn no_value_is_negative() {
-    let mut cells = made_of(1e-6, 0.0, 0.0, 0.0);
+    let mut cells = made_of([1e-6, 0.0, 0.0, 0.0, 0.0]);
     // Times that fall with message size.
     for sample in cells.iter_mut().flatten() {
         sample.seconds /= 1.0 + sample.link_bytes as f64 * 1e-6;

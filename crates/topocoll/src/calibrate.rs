@@ -48,6 +48,8 @@ pub struct Fit {
     pub per_byte: f64,
     /// A byte's rearrangement.
     pub rearrangement: f64,
+    /// A copied block, beside its bytes.
+    pub per_block: f64,
     /// The fixed cost of an exchange.
     pub exchange: f64,
     /// The most threads that moved bytes.
@@ -150,25 +152,27 @@ pub fn measure(
 /// Fits nonnegative terms by the least squares of relative errors.
 #[must_use]
 pub fn fit(samples: &[Sample]) -> Fit {
-    least_squares(samples, 4)
+    least_squares(samples, 5)
 }
 
 /// Fits the terms for ranks that are processes, each counted as a thread: the times include
 /// contention, and an exchange has no fixed cost.
 #[must_use]
 pub fn fit_processes(samples: &[Sample]) -> Fit {
-    least_squares(samples, 3)
+    least_squares(samples, 4)
 }
 
 /// Fits the first terms; the others are 0.
 fn least_squares(samples: &[Sample], fitted: usize) -> Fit {
-    let [startup, per_byte, rearrangement, exchange] = nonnegative(samples.iter().map(|sample| {
-        let mut terms = terms(sample).map(|term| term / sample.seconds);
-        terms[fitted..].fill(0.0);
-        (terms, 1.0)
-    }));
+    let [startup, per_byte, rearrangement, per_block, exchange] =
+        nonnegative(samples.iter().map(|sample| {
+            let mut terms = terms(sample).map(|term| term / sample.seconds);
+            terms[fitted..].fill(0.0);
+            (terms, 1.0)
+        }));
     let threads = samples.iter().map(|sample| sample.threads).max().unwrap_or(1);
-    let mut fit = Fit { startup, per_byte, rearrangement, exchange, threads, error: 0.0 };
+    let mut fit =
+        Fit { startup, per_byte, rearrangement, per_block, exchange, threads, error: 0.0 };
     let square = |sample: &Sample| (fit.seconds(sample) / sample.seconds - 1.0).powi(2);
     fit.error = (samples.iter().map(square).sum::<f64>() / samples.len().max(1) as f64).sqrt();
     fit
@@ -198,7 +202,7 @@ pub(crate) fn nonnegative<const N: usize>(rows: impl Iterator<Item = ([f64; N], 
     values
 }
 
-/// Passes over the values in a fit, far more than four values need.
+/// Passes over the values in a fit, far more than five values need.
 const SWEEPS: usize = 20_000;
 
 /// Seconds in which a rank or node injects a byte, where a byte on one of its links takes `per_byte`;
@@ -224,10 +228,13 @@ pub fn injection_of(links: u32, per_byte: f64, in_turn: &[f64], at_once: &[f64])
 }
 
 /// The factors of each value of a fit.
-fn terms(sample: &Sample) -> [f64; 4] {
+fn terms(sample: &Sample) -> [f64; 5] {
     let turns = turns(sample.ranks, sample.threads);
-    let Sample { steps, link_bytes, copied_bytes, .. } = *sample;
-    [turns * steps as f64, turns * link_bytes as f64, turns * copied_bytes as f64, 1.0]
+    let Sample { steps, link_bytes, copied_bytes, block_bytes, .. } = *sample;
+    let copied = copied_bytes as f64;
+    let of_ranks = [steps as f64, link_bytes as f64, copied, copied / block_bytes as f64];
+    let [steps, link_bytes, copied, blocks] = of_ranks.map(|term| turns * term);
+    [steps, link_bytes, copied, blocks, 1.0]
 }
 
 /// Ranks that take turns on one thread.
@@ -239,7 +246,8 @@ impl Fit {
     /// The predicted time of a sample.
     #[must_use]
     pub fn seconds(&self, sample: &Sample) -> f64 {
-        let values = [self.startup, self.per_byte, self.rearrangement, self.exchange];
+        let Self { startup, per_byte, rearrangement, per_block, exchange, .. } = *self;
+        let values = [startup, per_byte, rearrangement, per_block, exchange];
         terms(sample).iter().zip(values).map(|(term, value)| term * value).sum()
     }
 
@@ -254,6 +262,7 @@ impl Fit {
         timing.per_byte = PerClass::uniform(turns * self.per_byte);
         timing.per_hop = PerClass::uniform(0.0);
         timing.rearrangement_per_byte = turns * self.rearrangement;
+        timing.per_block = turns * self.per_block;
         timing
     }
 }
@@ -277,6 +286,7 @@ pub fn measured_file<'s>(
     timing.startup = each(&timing.startup, &four);
     timing.per_byte = each(&timing.per_byte, &per_byte);
     timing.rearrangement_per_byte = per_byte(timing.rearrangement_per_byte);
+    timing.per_block = four(timing.per_block);
     timing.injection.rank = per_byte(timing.injection.rank);
     timing.injection.node = per_byte(timing.injection.node);
     for (key, source) in sources {

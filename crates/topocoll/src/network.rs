@@ -56,6 +56,7 @@ impl Network {
         timing.per_byte = each(|fit| fit.per_byte);
         timing.per_hop = PerClass::uniform(0.0);
         timing.rearrangement_per_byte = fits.first().map_or(0.0, |fit| fit.rearrangement);
+        timing.per_block = fits.first().map_or(0.0, |fit| fit.per_block);
         timing.injection = Injection { rank, node };
         let (title, measured) =
             (format!("This computer's MPI, {form}"), format!("measured: {command}"));
@@ -64,7 +65,8 @@ impl Network {
             ("per_hop", "unused: distances are not measured"),
             ("barrier", "unused: ranks go on by themselves"),
         ];
-        let keys = ["shape", "ports", "startup", "per_byte", "rearrangement", "injection"];
+        let keys =
+            ["shape", "ports", "startup", "per_byte", "rearrangement", "per_block", "injection"];
         measured_file(machine, keys.map(|key| (key, &*measured)).into_iter().chain(others))
     }
 }
@@ -77,7 +79,8 @@ mod tests {
     use super::*;
 
     fn fit(startup: f64) -> Fit {
-        Fit { startup, per_byte: 1e-9, rearrangement: 2e-10, exchange: 0.0, threads: 1, error: 0.0 }
+        let [per_byte, rearrangement, per_block] = [1e-9, 2e-10, 5e-9];
+        Fit { startup, per_byte, rearrangement, per_block, exchange: 0.0, threads: 1, error: 0.0 }
     }
 
     #[test]
@@ -94,6 +97,7 @@ mod tests {
         let startup = &machine.timing.startup;
         assert!((startup.of(INTRA_NODE) - 1e-6).abs() < 1e-12);
         assert!((startup.of(INTER_NODE) - 3e-5).abs() < 1e-12);
+        assert_eq!(machine.timing.per_block, 5e-9);
         // Four digits are written.
         let near = |limit: f64, value: f64| (limit / value - 1.0).abs() < 1e-3;
         let injection = machine.timing.injection;

@@ -30,6 +30,7 @@ struct Report {
     startup_seconds: f64,
     per_byte_seconds: f64,
     rearrangement_seconds_per_byte: f64,
+    per_block_seconds: f64,
     exchange_seconds: f64,
     fit_error: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +90,7 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
         startup_seconds: timing.startup.least(),
         per_byte_seconds: timing.per_byte.least(),
         rearrangement_seconds_per_byte: timing.rearrangement_per_byte,
+        per_block_seconds: timing.per_block,
         exchange_seconds: fit.exchange,
         fit_error: fit.error,
         regret: (!regrets.is_empty()).then(|| Regrets {
@@ -136,6 +138,7 @@ fn machine_file(args: &args::Calibrate, threads: usize, fit: &Fit) -> anyhow::Re
         ("per_byte", &measured),
         ("per_hop", "unused: ranks that share memory have no distances"),
         ("rearrangement", &measured),
+        ("per_block", &measured),
         ("barrier", "unused: no barriers between steps"),
     ];
     Ok(measured_file(machine, sources)?)
@@ -156,6 +159,7 @@ fn text(report: &Report, regrets: &[Regret]) -> Answer {
     ))
     .notes(facts([
             ("rearrangement", per_byte(report.rearrangement_seconds_per_byte)),
+            ("every copied block", seconds(report.per_block_seconds)),
             ("every exchange", seconds(report.exchange_seconds)),
             ("error of the fit", format!("{:.0} %", report.fit_error * 100.0)),
     ]));

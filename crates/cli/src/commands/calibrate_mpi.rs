@@ -26,6 +26,7 @@ struct Values {
     startup_seconds: f64,
     per_byte_seconds: f64,
     rearrangement_seconds_per_byte: f64,
+    per_block_seconds: f64,
     fit_error: f64,
 }
 
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
         startup_seconds: fit.startup,
         per_byte_seconds: fit.per_byte,
         rearrangement_seconds_per_byte: fit.rearrangement,
+        per_block_seconds: fit.per_block,
         fit_error: fit.error,
     };
     let [rank, node] = network.injection.map(|limit| (limit > 0.0).then_some(limit));
@@ -75,6 +77,7 @@ fn text(report: &Report) -> Answer {
                 ("startup", seconds(values.startup_seconds)),
                 ("transmission", per_byte(values.per_byte_seconds)),
                 ("rearrangement", per_byte(values.rearrangement_seconds_per_byte)),
+                ("every copied block", seconds(values.per_block_seconds)),
                 ("error of the fit", format!("{:.0} %", values.fit_error * 100.0)),
             ]),
         );

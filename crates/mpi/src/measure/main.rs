@@ -233,11 +233,11 @@ fn apart(
     let other = *of.iter().find(|&&node| node != chosen).expect("bug: one node");
     // One group measures at a time; the others wait at their next split.
     let part = world.split(u32::from(own == chosen));
-    let inside = if own == chosen { numbers(&part.fitted(1, rounds, true)?) } else { [0.0; 4] };
+    let inside = if own == chosen { numbers(&part.fitted(1, rounds, true)?) } else { [0.0; 5] };
     let inside = told(world, chosen, inside);
     let part = world.split(u32::from(own == world.rank));
     let between =
-        if own == world.rank { numbers(&part.fitted(1, rounds, false)?) } else { [0.0; 4] };
+        if own == world.rank { numbers(&part.fitted(1, rounds, false)?) } else { [0.0; 5] };
     let between = told(world, 0, between);
     // Pairs of ranks of two nodes: one pair alone, and all pairs at once.
     let pairs = largest.min(size(other));
@@ -269,14 +269,14 @@ fn apart(
 }
 
 /// A rank's nonnegative values, on all ranks.
-fn told(world: &Group, rank: u32, own: [f64; 4]) -> [f64; 4] {
+fn told(world: &Group, rank: u32, own: [f64; 5]) -> [f64; 5] {
     own.map(|value| world.most(if world.rank == rank { value } else { 0.0 }))
 }
 
-fn numbers(fit: &Fit) -> [f64; 4] {
-    [fit.startup, fit.per_byte, fit.rearrangement, fit.error]
+fn numbers(fit: &Fit) -> [f64; 5] {
+    [fit.startup, fit.per_byte, fit.rearrangement, fit.per_block, fit.error]
 }
 
-fn of_numbers([startup, per_byte, rearrangement, error]: [f64; 4]) -> Fit {
-    Fit { startup, per_byte, rearrangement, exchange: 0.0, threads: u32::MAX, error }
+fn of_numbers([startup, per_byte, rearrangement, per_block, error]: [f64; 5]) -> Fit {
+    Fit { startup, per_byte, rearrangement, per_block, exchange: 0.0, threads: u32::MAX, error }
 }

@@ -175,20 +175,18 @@ impl Pool<'_> {
         self.count_listed(all, left.min(MUCH_WORK), bytes);
     }
 
-    /// Counts the least floor of each algorithm without an exact price, which is listed too, within a small
-    /// part of the budget.
+    /// Counts the least floor of each algorithm, if it is below the exact prices of its other settings, within a
+    /// small part of the budget: the best of each algorithm is listed.
     fn count_listed(&mut self, all: &mut [Found], mut left: u128, bytes: u64) {
         for asked in 0..self.asked.len() {
             let own = || (0..all.len()).filter(|&i| all[i].asked == asked);
             let time = |&i: &usize| all[i].price.time.total();
             let is_exact = |i: usize| all[i].price.priced == Priced::Exactly;
-            let Some(i) = own().min_by(|a, b| time(a).total_cmp(&time(b))) else { continue };
+            let least = own().min_by(|a, b| time(a).total_cmp(&time(b)));
+            let Some(i) = least.filter(|&i| !is_exact(i)) else { continue };
             // One with a schedule of its own was counted if it is little work.
             let Found { candidate: Some(place), schedule: None, .. } = all[i] else { continue };
             let Some(work) = self.work_of(place).filter(|&work| work <= left) else { continue };
-            if own().any(is_exact) {
-                continue;
-            }
             self.announce(std::iter::once(work), left);
             left -= work;
             let Candidate { schedule, price: floor, .. } = &self.candidates[place];
