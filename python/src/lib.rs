@@ -5,6 +5,7 @@
 mod choices;
 mod listing;
 mod machine;
+mod plan;
 mod schedule;
 mod simulate;
 mod watch;
@@ -75,6 +76,8 @@ mod _core {
     use super::choices::{Request, algorithms};
     #[pymodule_export]
     use super::machine::{Machine, block_bytes, shipped};
+    #[pymodule_export]
+    use super::plan::plan;
     #[pymodule_export]
     use super::schedule::{Schedule, read};
 }

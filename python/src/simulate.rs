@@ -6,7 +6,8 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use topocoll::contention::{
-    Control, MODELS, Request, Routing, Scheduled, Settings, Simulation, Sync, in_seconds, simulate,
+    Control, MODELS, Request, Routing, Scheduled, ScheduledSizes, Settings, Simulation, Sync,
+    Traffic, in_seconds, simulate,
 };
 use topocoll::{
     AnalysisError, Counts, Demand, Endpoint, Machine, Parameters, Schedule, check_counting_work,
@@ -60,10 +61,6 @@ impl Run {
             let known = MODELS.iter().map(|known| known.name).collect::<Vec<_>>().join(", ");
             return Err(refused(format!("model is `{model}`: one of steps, {known}")));
         }
-        if demand.is_some() && !by_steps {
-            let rule = "requires blocks of one size; a demand matrix requires model=\"steps\"";
-            return Err(refused(format!("the {model} model {rule}")));
-        }
         let barrier = barrier.unwrap_or(by_steps);
         let wrong = |text: &str| Err(refused(format!("the steps model {text}")));
         if by_steps && !barrier {
@@ -105,9 +102,12 @@ impl Run {
                 })?;
             return Ok(Found::Steps { counts: Box::new(counts), steps });
         };
-        let traffic = Scheduled::new(schedule, machine);
+        let demand = self.demand.as_ref();
+        let sized = demand.map(|demand| ScheduledSizes::new(schedule, machine, demand, memory()));
+        let (sized, equal) = (sized.transpose()?, Scheduled::new(schedule, machine));
+        let traffic = sized.as_ref().map_or(&equal as &dyn Traffic, |sized| sized);
         let simulation = watch.progress(|progress| {
-            let mut request = Request::new(&traffic, machine, model, memory());
+            let mut request = Request::new(traffic, machine, model, memory());
             (request.settings, request.sync) = (self.settings, self.sync);
             request.records = self.records;
             let stop = || watch.stopped();

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,86 @@ def test_what_is_no_matrix_is_refused() -> None:
             tc.select("full:2", demand=demand)  # type: ignore[arg-type]
     with pytest.raises(tc.Error, match="block is 64, and demand lists the sizes of blocks"):
         tc.select("full:2", demand=[[1, 2], [3, 4]], block=64)
-    schedule = tc.schedule("full:2", "direct", demand=[[1, 2], [3, 4]])
-    with pytest.raises(tc.Error, match="the fluid model requires blocks of one size"):
-        schedule.simulate()
+
+
+def test_networks_carry_the_bytes_of_each_block(program: Program, tmp_path: Path) -> None:
+    demand = drawn(16, "alltoall", 3)
+    file = tmp_path / "sizes.csv"
+    np.savetxt(file, demand, "%d", ",")
+    schedule = tc.schedule("torus:4x4", "direct", demand=demand)
+    for model in ("wormhole", "flit", "fluid"):
+        given = "simulate", "torus:4x4", "--algorithm", "direct", "--demand", str(file), "--model", model, "--json"
+        said = json.loads(program(*given).stdout)
+        found = schedule.simulate(model)
+        assert found.time == said["time_seconds"]
+        assert found.messages == said["messages"] == np.count_nonzero(demand - np.diag(np.diag(demand)))
+
+
+class Foreign:
+    """An array of another library, by DLPack alone."""
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        self.array = array
+
+    def __dlpack__(self, **given: Any) -> Any:
+        return self.array.__dlpack__(**given)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("name", ["full:24", "cluster:4*6"])
+def test_a_plan_is_one_of_matchings(name: str) -> None:
+    machine = tc.machine(name)
+    demand = drawn(24, "alltoall", 9)
+    plan = tc.plan(demand, machine)
+    nodes = machine.node_of_ranks
+    sent = np.zeros_like(demand)
+    for row in plan.to:
+        senders = np.flatnonzero(row >= 0)
+        assert len(set(row[senders])) == len(senders)
+        sent[senders, row[senders]] += demand[senders, row[senders]]
+        crossing = senders[nodes[senders] != nodes[row[senders]]]
+        if machine.nodes < machine.ranks:
+            assert len(set(nodes[crossing])) == len(set(nodes[row[crossing]])) == len(crossing)
+    np.fill_diagonal(demand, 0)
+    assert (sent == demand).all()
+    counts = tc.schedule(machine, "demand-matchings", demand=demand).counts
+    assert (plan.matchings, plan.bytes) == (len(plan.to), counts["bytes"])
+    assert plan.matchings >= plan.least_matchings and plan.bytes >= plan.least_bytes
+    for same in (demand.tolist(), Foreign(demand), demand.astype(np.int32), np.asfortranarray(demand.astype(np.uint64))):
+        assert tc.plan(same, machine) == plan
+    assert tc.plan(demand, machine, startup=1 << 60).matchings <= plan.matchings
+
+
+def test_plans_are_made_at_the_same_time() -> None:
+    # Without the GIL another thread counts on while this one plans.
+    demand, done = drawn(1024, "alltoall", 1), [False, 0]
+
+    def count() -> None:
+        while not done[0]:
+            done[1] += 1
+
+    other = threading.Thread(target=count)
+    other.start()
+    before = done[1]
+    tc.plan(demand)
+    after = done[1]
+    done[0] = True
+    other.join()
+    assert after > before
+
+
+@pytest.mark.parametrize(
+    ("matrix", "says"),
+    [
+        ([[1, 2], [3, 4.5]], "matrix has 2 dimensions of float64"),
+        ([1, 2], "matrix has 1 dimensions of int64"),
+        ([[1, 2, 3], [4, 5, 6]], "matrix has 2 rows of 3 sizes: 2 ranks have 2 rows of 2"),
+        ([[1, 2], [-3, 4]], "matrix: line 2: column 1: `-3`: a size is a whole number"),
+        ([[1, 1 << 41], [3, 4]], "matrix: line 1: column 2: `2199023255552`: a size is a whole number"),
+    ],
+)
+def test_a_matrix_that_is_none_is_refused(matrix: list[Any], says: str) -> None:
+    with pytest.raises(tc.Error, match=says):
+        tc.plan(matrix)

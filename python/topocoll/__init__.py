@@ -4,6 +4,7 @@ machine      a machine: of a short form, a file, a dictionary or a networkx grap
 select       every algorithm and setting, ranked by predicted time
 schedule     a schedule: of an algorithm, a file, or your own messages
 sweep        predicted times over block sizes
+plan         matchings of a demand matrix, in the time of a step
 algorithms   the algorithms, and what they take
 machines     the shipped machines
 
@@ -20,6 +21,7 @@ True
 from topocoll._core import Error as Error, __version__ as __version__
 from topocoll._machine import Machine as Machine, machine, machines
 from topocoll._own import Algorithm as Algorithm, NotApplicable as NotApplicable
+from topocoll._plan import Plan as Plan, plan
 from topocoll._schedule import (
     Report as Report,
     Schedule as Schedule,
@@ -31,4 +33,4 @@ from topocoll._select import Choice as Choice, Selection as Selection, algorithm
 from topocoll._sweep import Sweep as Sweep, sweep
 
 # The functions: `help(tc)` lists them, and not what their results inherit.
-__all__ = ["algorithms", "machine", "machines", "schedule", "select", "sweep"]
+__all__ = ["algorithms", "machine", "machines", "plan", "schedule", "select", "sweep"]

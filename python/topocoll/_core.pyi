@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 _Tick = Callable[[int, int], None] | None
 
-__all__ = ["Error", "Machine", "Request", "Schedule", "__version__", "algorithms", "block_bytes", "read", "shipped"]
+__all__ = ["Error", "Machine", "Request", "Schedule", "__version__", "algorithms", "block_bytes", "plan", "read", "shipped"]
 
 __version__: str
 
@@ -55,5 +55,8 @@ class Schedule:
 
 def read(machine: Machine, path: str | os.PathLike[str], lines: str | None, tick: _Tick) -> Schedule: ...
 def block_bytes(text: str) -> int: ...
+def plan(
+    machine: Machine, sizes: npt.NDArray[np.uint64], startup: int | None
+) -> tuple[npt.NDArray[np.int32], tuple[int, int], tuple[int, int]]: ...
 def shipped() -> list[str]: ...
 def algorithms() -> list[dict[str, Any]]: ...

@@ -19,6 +19,7 @@ mod periods;
 mod placed;
 mod repair;
 mod sides;
+mod sizes;
 mod store_and_forward;
 mod views;
 mod violations;

@@ -66,6 +66,8 @@ pub struct Request<'r> {
     network: &'r dyn Topology,
     /// The sizes of all blocks.
     pub demand: Option<&'r Demand>,
+    /// Bytes that take as long as a startup, for schedules that depend on the sizes of blocks.
+    pub startup_bytes: u64,
     /// What gives inner exchanges, and keeps the results of searches.
     pub planner: &'r Planner,
 }
@@ -75,7 +77,14 @@ impl<'r> Request<'r> {
     #[must_use]
     pub fn new(problem: &Problem, topology: &'r dyn Topology) -> Self {
         let (network, topology) = (topology, topology.logical().map_or(topology, |seen| &**seen));
-        Self { problem: *problem, topology, network, demand: None, planner: Planner::standard() }
+        Self {
+            problem: *problem,
+            topology,
+            network,
+            demand: None,
+            startup_bytes: 0,
+            planner: Planner::standard(),
+        }
     }
 
     /// The same by another planner.
@@ -88,6 +97,12 @@ impl<'r> Request<'r> {
     #[must_use]
     pub fn of(self, demand: Option<&'r Demand>) -> Self {
         Self { demand, ..self }
+    }
+
+    /// The same, where a startup takes as long as some bytes.
+    #[must_use]
+    pub fn startup(self, startup_bytes: u64) -> Self {
+        Self { startup_bytes, ..self }
     }
 
     /// Solves the request with the given values; other parameters have their defaults. With

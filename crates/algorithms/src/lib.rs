@@ -38,6 +38,7 @@ mod planner;
 mod removed;
 
 pub use algorithm::{Algorithm, Request, Search, Solution};
+pub use alltoall::demand_matchings::Matchings;
 pub use claims::{ByLinks, Claims, StepsOf};
 pub use error::NotApplicable;
 pub use parameters::{

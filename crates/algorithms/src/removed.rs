@@ -28,6 +28,7 @@ const REMOVED: &[Removed] = &[
     removed("uneven-rings", "", "", "coloured-rings"),
     removed("coloured-rings", "landing", "centred", "landing=windows"),
     removed("coloured-rings", "residual", "direct", "residual=axis"),
+    removed("demand-matchings", "matchings", "", "startup=0"),
     removed("neighbour-rings", "led", "", "hop=2"),
     removed("product", "split", "all", "split=rings"),
     removed("product", "split", "axes", "split=rings"),

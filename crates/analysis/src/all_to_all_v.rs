@@ -1,7 +1,7 @@
-//! Counts of an exchange whose block sizes are a demand matrix.
+//! Counts and messages of an exchange whose block sizes are a demand matrix.
 
 use rayon::prelude::*;
-use topocoll_schedule::{Demand, Schedule, Step};
+use topocoll_schedule::{Demand, Schedule, SlotSet, Step};
 use topocoll_topology::{Machine, Rank, parallel};
 
 use crate::AnalysisError;
@@ -9,6 +9,7 @@ use crate::count_step::Counter;
 use crate::error::{check_memory, check_named, check_work};
 use crate::pairs::ByPeer;
 use crate::step_count::{Counts, StepCount, Sums};
+use crate::traffic::{Scheduled, Share, Traffic};
 use crate::visit::Weights;
 
 /// The most slots visited: some seconds.
@@ -35,6 +36,25 @@ pub(crate) fn count(
     memory: u128,
     mut each: impl FnMut(u32, &StepCount),
 ) -> Result<Counts, AnalysisError> {
+    let counter = Counter::of_sizes(schedule, machine)?;
+    counter.fits(0, memory)?;
+    let (mut scratch, mut sums) = (counter.scratch(), Sums::default());
+    follow(schedule, demand, memory, |step, sizes, slots| {
+        let one = counter.step(step, &mut scratch, Weights::Each(sizes, slots));
+        each(step, &one);
+        sums.add(&one);
+    })?;
+    Ok(sums.close(schedule, machine))
+}
+
+/// Calls `each` for every step with the sizes in the slots of all ranks after its copies, and the slots of a
+/// rank.
+fn follow(
+    schedule: &Schedule,
+    demand: &Demand,
+    memory: u128,
+    mut each: impl FnMut(u32, &[u64], usize),
+) -> Result<(), AnalysisError> {
     let (rule, ranks) = (schedule.rule(), schedule.problem.ranks);
     check_named(schedule)?;
     if let Some(&cut) = rule.cuts().first() {
@@ -44,8 +64,6 @@ pub(crate) fn count(
     let needed = 2 * 8 * u128::from(rule.slots()) * u128::from(ranks);
     check_memory("the sizes in all slots", needed, memory)?;
     check_work("following the sizes of blocks", counting_work(schedule), WORK_LIMIT)?;
-    let counter = Counter::of_sizes(schedule, machine)?;
-    counter.fits(0, memory)?;
     let slots = rule.slots() as usize;
     let mut sizes = vec![0; slots * ranks as usize];
     parallel::chunks_mut(&mut sizes, slots.max(1)).enumerate().for_each(|(rank, sizes)| {
@@ -55,15 +73,90 @@ pub(crate) fn count(
         }
     });
     let mut follower = Follower { schedule, slots, sent: vec![Sent::default(); ranks as usize] };
-    let (mut scratch, mut sums) = (counter.scratch(), Sums::default());
     for step in 0..rule.steps() {
         follower.copy(step, &mut sizes);
-        let one = counter.step(step, &mut scratch, Weights::Each(&sizes, slots));
-        each(step, &one);
-        sums.add(&one);
+        each(step, &sizes, slots);
         follower.exchange(step, &mut sizes);
     }
-    Ok(sums.close(schedule, machine))
+    Ok(())
+}
+
+/// The messages of a schedule whose block sizes are a demand matrix: rank i on node i. Messages of no bytes are
+/// not sent.
+#[derive(Debug)]
+pub struct ScheduledSizes<'a> {
+    schedule: &'a Schedule,
+    on: Scheduled<'a>,
+    /// By step, then rank: where its messages begin, what it copies, and what it receives.
+    shares: Vec<(usize, u64, u32)>,
+    /// The bytes of each message.
+    messages: Vec<u64>,
+}
+
+impl<'a> ScheduledSizes<'a> {
+    /// The messages of `schedule` on `machine` for these sizes.
+    ///
+    /// # Errors
+    /// A schedule without blocks or one that splits them, or too much memory or work.
+    ///
+    /// # Panics
+    /// A schedule of other ranks than the machine's or the demand's.
+    pub fn new(
+        schedule: &'a Schedule,
+        machine: &'a Machine,
+        demand: &Demand,
+        memory: u128,
+    ) -> Result<Self, AnalysisError> {
+        let (rule, ranks) = (schedule.rule(), schedule.problem.ranks);
+        let steps = u128::from(rule.steps());
+        let needed = 24 * steps * u128::from(ranks) + 16 * counting_work(schedule);
+        check_memory("the sizes of all messages", needed, memory)?;
+        let (mut shares, mut messages, mut does) = (Vec::new(), Vec::new(), Step::default());
+        follow(schedule, demand, memory, |step, sizes, slots| {
+            let first = shares.len();
+            shares.resize(first + ranks as usize, (0, 0, 0));
+            for rank in 0..ranks as usize {
+                let own = &sizes[rank * slots..][..slots];
+                let bytes =
+                    |of: &SlotSet| of.slots().map(|(slot, _)| own[slot as usize]).sum::<u64>();
+                rule.step(Rank(rank as u32), step, &mut does);
+                shares[first + rank].0 = messages.len();
+                shares[first + rank].1 = does.copies.iter().map(|copy| bytes(&copy.to)).sum();
+                for send in &does.sends {
+                    let bytes = bytes(&send.slots);
+                    shares[first + send.peer.index()].2 += u32::from(bytes > 0);
+                    messages.push(bytes);
+                }
+            }
+        })?;
+        Ok(Self { schedule, on: Scheduled::new(schedule, machine), shares, messages })
+    }
+}
+
+impl Traffic for ScheduledSizes<'_> {
+    fn nodes(&self) -> u32 {
+        self.on.nodes()
+    }
+
+    fn steps(&self) -> u32 {
+        self.on.steps()
+    }
+
+    fn share(&self, node: Rank, step: u32, out: &mut Share) {
+        self.on.share(node, step, out);
+        let place = step as usize * self.nodes() as usize + node.index();
+        let (first, copied, receives) = self.shares[place];
+        (out.copied, out.receives) = (copied.into(), receives);
+        for (send, &bytes) in out.sends.iter_mut().zip(&self.messages[first..]) {
+            send.bytes = bytes;
+            send.packed = send.packed.min(1) * bytes;
+        }
+        out.sends.retain(|send| send.bytes > 0);
+    }
+
+    fn block_bytes(&self) -> u64 {
+        self.schedule.problem.block_bytes
+    }
 }
 
 /// Moves the sizes as the schedule moves the blocks.

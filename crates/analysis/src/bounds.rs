@@ -227,7 +227,8 @@ pub fn asymptotic_bounds(problem: &Problem) -> Vec<AsymptoticBound> {
 /// steps, each with its volume by the [`TradeOff`], and at least that over all numbers of steps between nodes of
 /// equal sizes, with what these send to each other.
 ///
-/// With a demand matrix the bounds are those of ports, nodes and startups.
+/// With a demand matrix the bounds are those of ports, nodes, startups, and of links: around each node, and of
+/// grids across places of each side of at most 256, and along it.
 #[must_use]
 pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>) -> BestBounds {
     match demand {

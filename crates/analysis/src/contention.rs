@@ -58,6 +58,7 @@ pub use simulation::{Request, Simulation};
 pub use timeline::{RankStep, Timeline, steps_timeline};
 pub use trace::{write_links, write_trace};
 
+pub use crate::all_to_all_v::ScheduledSizes;
 pub use crate::counts::steps_model;
 pub use crate::traffic::{Posted, Scheduled, Share, Traffic};
 pub use topocoll_schedule::Sync;

@@ -2,24 +2,34 @@
 
 use anyhow::Context;
 use topocoll::text::value;
-use topocoll::{Demand, Drawn, Error, Law, Machine, Problem};
+use topocoll::{Demand, Drawn, Error, Exchange, Law, Machine, Problem, Routed, check_demand_work};
 
-use crate::args::{Options, Subject};
+use crate::args::{Options, Sizes, Subject};
 use crate::machine::{self, exchange, open, schedule, written};
 
 /// A demand matrix and its name.
 pub(crate) struct Named {
+    /// Of a trace the mean.
     pub(crate) demand: Demand,
+    /// The matrices of a trace of several.
+    pub(crate) trace: Vec<Demand>,
     pub(crate) name: String,
 }
 
-/// The demand matrix of a problem, if the command line names one.
+/// Most sizes of a trace.
+const MOST_SIZES: u64 = 1 << 25;
+
+/// The demand matrix of an exchange, if the command line names one, or a trace where `traced`. Its bounds can
+/// be computed.
 pub(crate) fn sizes(
-    problem: &Problem,
+    exchange: &Exchange<'_>,
     options: &Options,
-    text: Option<&str>,
+    sizes: &Sizes,
+    traced: bool,
 ) -> anyhow::Result<Option<Named>> {
-    text.map(|text| read(problem, text, options.block.is_some())).transpose()
+    let Some(text) = &sizes.demand else { return Ok(None) };
+    check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;
+    read(exchange.problem(), text, options, traced).map(Some)
 }
 
 /// The schedule, and the demand matrix that an algorithm plans for, if there is one.
@@ -27,37 +37,53 @@ pub(crate) fn schedule_of_sizes(
     machine: &mut Machine,
     options: &Options,
     subject: &Subject,
-    text: Option<&str>,
+    sizes: &Sizes,
 ) -> anyhow::Result<(machine::Named, Option<Named>)> {
-    if text.is_none() || subject.schedule.is_some() {
+    let Some(text) = sizes.demand.as_ref().filter(|_| subject.schedule.is_none()) else {
         let found = schedule(machine, options, subject)?;
-        let sizes = sizes(&found.schedule.problem, options, text)?;
+        let read = |text: &String| read(&found.schedule.problem, text, options, false);
+        let sizes = sizes.demand.as_ref().map(read).transpose()?;
         return Ok((found, sizes));
-    }
+    };
     let exchange = exchange(machine, options, &crate::args::Part::WHOLE)?;
-    let sizes = sizes(exchange.problem(), options, text)?.expect("bug: no demand");
+    let sizes = read(exchange.problem(), text, options, false)?;
     let found = written(&exchange.demand(&sizes.demand)?, subject)?;
     Ok((found, Some(sizes)))
 }
 
-fn read(problem: &Problem, text: &str, block_given: bool) -> anyhow::Result<Named> {
+fn read(problem: &Problem, text: &str, options: &Options, traced: bool) -> anyhow::Result<Named> {
+    let one = |demand, name| Ok(Named { demand, trace: Vec::new(), name });
     let law = text.split(':').next();
     if Law::ALL.iter().any(|(name, _)| Some(*name) == law) {
         let drawn: Drawn = text.parse().map_err(Error::from)?;
         let demand = Demand::drawn(problem, drawn).map_err(Error::from);
         let demand = demand.with_context(|| format!("--demand {text}"))?;
         let mean = crate::render::bytes(problem.block_bytes);
-        return Ok(Named { demand, name: format!("{mean} ({drawn})") });
+        return one(demand, format!("{mean} ({drawn})"));
+    }
+    if law == Some("zipf") {
+        anyhow::ensure!(
+            options.block.is_none(),
+            "--block is the mean of drawn sizes; `zipf` has tokens of its own size"
+        );
+        let routed: Routed = text.parse().map_err(Error::from)?;
+        let demand = Demand::routed(problem, &routed).map_err(Error::from).context("--demand")?;
+        return one(demand, routed.to_string());
     }
     anyhow::ensure!(
-        !block_given,
+        options.block.is_none(),
         "--block is the mean of drawn sizes; `{text}` lists its own sizes"
     );
     let file = open(text.as_ref())
-        .context("--demand is a file, or uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or neighbours:SEED")?;
-    let demand = Demand::read(problem, file).map_err(Error::from);
-    Ok(Named {
-        demand: demand.with_context(|| text.to_owned())?,
-        name: format!("`{}`", value(text)),
-    })
+        .context("--demand is a file, or uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED, neighbours:SEED or zipf:EXPONENT,..")?;
+    let pairs = u64::from(problem.ranks) * u64::from(problem.blocks_at_start());
+    let most = if traced { (MOST_SIZES / pairs).max(1) } else { 1 };
+    let trace = Demand::read_trace(problem, file, most as usize).map_err(Error::from);
+    let mut trace = trace.with_context(|| text.to_owned())?;
+    let name = format!("`{}`", value(text));
+    if trace.len() == 1 {
+        return one(trace.remove(0), name);
+    }
+    let name = format!("{name} (mean of {} matrices)", trace.len());
+    Ok(Named { demand: Demand::mean_of(&trace), trace, name })
 }

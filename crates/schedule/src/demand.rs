@@ -1,4 +1,7 @@
 mod file;
+mod routed;
+
+pub use routed::Routed;
 
 use std::fmt;
 use std::str::FromStr;
@@ -122,6 +125,11 @@ impl Demand {
         Ok(Self { operation: problem.operation, ranks: problem.ranks, sizes })
     }
 
+    fn listed(problem: &Problem, sizes: Vec<u64>) -> Self {
+        let sizes = Sizes::Listed(sizes.into());
+        Self { operation: problem.operation, ranks: problem.ranks, sizes }
+    }
+
     /// The ranks whose blocks these are.
     #[must_use]
     pub fn ranks(&self) -> u32 {
@@ -201,13 +209,6 @@ impl Demand {
 impl Drawn {
     /// Bytes of a block among `ranks`, which is 1 for an all-gather.
     fn bytes(self, mean: u64, ranks: u32, block: Block) -> u64 {
-        // Two rounds of splitmix64.
-        let mixed = |mut word: u64| {
-            word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-            word ^ word >> 31
-        };
         let pair = u64::from(block.from.0) << 32 | u64::from(block.to.0);
         let word = mixed(mixed(self.seed) ^ pair);
         // A fraction of 32 bits, and 32 independent bits.
@@ -232,6 +233,14 @@ impl Drawn {
         };
         bytes as u64
     }
+}
+
+/// A round of splitmix64.
+fn mixed(mut word: u64) -> u64 {
+    word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
 }
 
 /// The distance between the ends of a block on a ring of all ranks.

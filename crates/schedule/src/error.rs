@@ -18,9 +18,19 @@ pub enum ScheduleError {
     BlockBytes(u64),
     /// An unknown law of sizes, or no seed.
     #[error(
-        "demand `{0}` is not one of uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED, neighbours:SEED"
+        "demand `{0}` is not one of uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED, neighbours:SEED, zipf:EXPONENT,.."
     )]
     Demand(String),
+    /// A value of routed tokens.
+    #[error("demand zipf: {key} is `{value}`: {rule}")]
+    Routed {
+        /// Its key.
+        key: String,
+        /// The value, empty if it is missing.
+        value: String,
+        /// What it must be.
+        rule: String,
+    },
     /// A line of a file that is not valid, or contradicts the lines before it.
     #[error("line {line}: {message}")]
     Line {

@@ -45,7 +45,7 @@ mod step;
 mod sync;
 
 pub use classes::RankClasses;
-pub use demand::{Demand, Drawn, Law};
+pub use demand::{Demand, Drawn, Law, Routed};
 pub use error::ScheduleError;
 pub use kinds::Kinds;
 pub use period::{Held, Largest, Period, PeriodWriter, other_end};

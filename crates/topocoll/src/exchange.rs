@@ -267,7 +267,8 @@ impl<'m> Exchange<'m> {
 
     /// The request to algorithms.
     pub(crate) fn request(&self) -> Request<'_> {
-        Request::new(&self.problem, &*self.machine().topology).of(self.demand).with(&self.planner)
+        let request = Request::new(&self.problem, &*self.machine().topology);
+        request.of(self.demand).startup(self.machine().startup_bytes()).with(&self.planner)
     }
 
     pub(crate) fn without_demand(&self) -> Self {
@@ -342,8 +343,10 @@ impl<'m> Exchange<'m> {
     #[must_use]
     pub fn bounds(&self) -> BestBounds {
         match (&self.groups, self.demand) {
-            (Some(of), None) => best_bounds_of_groups(&self.problem, self.machine, &of.groups),
-            _ => best_bounds(&self.problem, self.machine(), self.demand),
+            (Some(of), sizes) => {
+                best_bounds_of_groups(&self.problem, self.machine, &of.groups, sizes)
+            }
+            (None, sizes) => best_bounds(&self.problem, self.machine(), sizes),
         }
     }
 

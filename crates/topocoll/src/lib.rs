@@ -68,6 +68,7 @@ mod simulated;
 mod simulations;
 mod solve;
 mod sweep;
+mod trace;
 mod transform;
 pub mod tune;
 
@@ -89,11 +90,12 @@ pub use select::{Extremes, InStep, Selection, WithoutBarriers};
 pub use simulated::{FreeRunning, NotSimulated};
 pub use simulations::Simulations;
 pub use sweep::{Line, Sweep};
+pub use trace::{Trace, TraceChoice, TraceTimes};
 pub use transform::{Among, Distribution, Transform, Transposition};
 
 pub use topocoll_algorithms::{
-    Algorithm, ByLinks, COMMON, Catalogue, Claims, Domain, Info, NotApplicable, Parameter, Planner,
-    Request, STEPS, Solution, StepsOf, Values,
+    Algorithm, ByLinks, COMMON, Catalogue, Claims, Domain, Info, Matchings, NotApplicable,
+    Parameter, Planner, Request, STEPS, Solution, StepsOf, Values,
 };
 pub use topocoll_analysis::{
     AnalysisError, AsymptoticBound, BestBounds, Conflict, ConflictReport, ConflictingMessage,
@@ -107,8 +109,8 @@ pub use topocoll_exec as exec;
 pub use topocoll_schedule::{
     Axis, Block, Collective, Demand, Drawn, Held, Kinds, Largest, Law, LocalCopy, MAX_BLOCK_BYTES,
     Message, Origin, Parameters, Part, Period, PeriodWriter, Problem, RankClasses, Recorded,
-    Recorder, Rule, Schedule, ScheduleError, Setting, SizedMessage, Slot, SlotRun, SlotSet, Step,
-    Strided, Sync, Transfer,
+    Recorder, Routed, Rule, Schedule, ScheduleError, Setting, SizedMessage, Slot, SlotRun, SlotSet,
+    Step, Strided, Sync, Transfer,
 };
 pub use topocoll_topology::{
     Along, Barrier, Capacity, Clusters, Contention, Coordinates, ENDPOINT_PARAMETERS, Endpoint,

@@ -3,7 +3,7 @@
 use topocoll_algorithms::{Algorithm, NotApplicable, Solution};
 use topocoll_schedule::{Parameters, Schedule};
 
-use crate::exchange::{agrees, in_steps, refused};
+use crate::exchange::{in_steps, refused};
 use crate::pool::Pool;
 use crate::price::{Price, Pricing, least};
 use crate::{Budget, Choice, Error, Exchange, Selection};
@@ -29,13 +29,12 @@ impl Exchange<'_> {
             return request.solve(algorithm, &choice.parameters).map_err(refused);
         }
         let is_open = info.all().any(|p| p.by_cost && !given.contains_key(p.name));
-        if most_steps.is_none() && !is_open {
-            return request.solve(algorithm, given).map_err(refused);
+        if info.by_demand || most_steps.is_none() && !is_open {
+            let found = vec![request.solve(algorithm, &own).map_err(refused)?];
+            let found = in_steps(found, |one| one.claims.steps, algorithm, most_steps);
+            return Ok(found.map_err(refused)?.remove(0));
         }
-        let setting = match info.by_demand {
-            true => self.cheapest_counted(algorithm, given)?,
-            false => self.without_demand().cheapest_of(algorithm, given).map_err(refused)?.0,
-        };
+        let setting = self.without_demand().cheapest_of(algorithm, given).map_err(refused)?.0;
         request.solve(algorithm, &setting).map_err(refused)
     }
 
@@ -85,26 +84,6 @@ impl Exchange<'_> {
                 Ok(found.remove(0))
             }
         }
-    }
-
-    /// The setting of an algorithm that is fastest for the demand matrix.
-    fn cheapest_counted(
-        &self,
-        algorithm: &dyn Algorithm,
-        given: &Parameters,
-    ) -> Result<Parameters, Error> {
-        let (name, request) = (&*algorithm.info().name, self.request());
-        let (most_steps, own) = algorithm.info().most_steps(given).map_err(|r| refused(name, r))?;
-        let mut settings = request.candidates(algorithm).map_err(|r| refused(name, r))?;
-        settings.retain(|setting| agrees(algorithm.info(), setting, &own));
-        let prices = settings.into_iter().map(|setting| {
-            let solution = request.solve(algorithm, &setting).map_err(|r| refused(name, r))?;
-            Ok((setting, Price::counted(&self.count(&solution.schedule)?)))
-        });
-        let prices = prices.collect::<Result<Vec<_>, Error>>()?;
-        let prices = in_steps(prices, |(_, price)| price.steps, algorithm, most_steps);
-        let prices = prices.map_err(|reason| refused(name, reason))?;
-        Ok(least(prices, |(_, price)| price).map_or(own, |(setting, _)| setting))
     }
 
     /// The price of an algorithm with these parameters: by claims if they give all terms, otherwise

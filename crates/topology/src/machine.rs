@@ -212,6 +212,12 @@ impl Machine {
         between.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
+    /// Bytes that the fastest link between nodes carries in the time of a startup there, rounded.
+    #[must_use]
+    pub fn startup_bytes(&self) -> u64 {
+        (self.least_startup_between() / self.least_per_byte_between()).round() as u64
+    }
+
     /// Seconds of propagation that a message between two nodes has at least.
     #[must_use]
     pub fn least_latency(&self) -> f64 {

@@ -2,177 +2,245 @@
 //!
 //! As many colours suffice as the busiest vertex has edges (Koenig 1916): an edge whose ends have
 //! no free colour in common gets one by swapping two colours along a path. Here edges have weights,
-//! and a colour has the weight of its heaviest edge. The edges come by falling weight: one that
-//! fits into an existing colour costs nothing; else a new colour costs its weight, and a swap costs
-//! the weight that it adds to the lighter of the two colours.
+//! a colour has the weight of its heaviest edge, and each colour costs as much as a given weight in
+//! addition. The edges come by falling weight: one that fits into an existing colour costs nothing;
+//! else a new colour costs its weight and what each colour costs, and a swap costs the weight that
+//! it adds to the lighter of the two colours. One new colour serves many later edges, so it is opened
+//! where the swaps since the last one cost a quarter of it.
 
 /// An edge, from a vertex of one side to a vertex of the other.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     pub(crate) ends: [u32; 2],
     pub(crate) weight: u64,
 }
 
-/// Colours by number, as bits.
-#[derive(Clone, Default)]
-pub(crate) struct Colours(Vec<u64>);
+/// A new colour is opened where swaps have cost this part of it.
+const PART: u64 = 4;
 
-impl Colours {
-    pub(crate) fn insert(&mut self, colour: u32) {
-        let word = colour as usize / 64;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        self.0[word] |= 1 << (colour % 64);
+/// A colouring that costs more than 21 / 20 of the bound is compared with one of the fewest colours.
+const GOOD: u64 = 20;
+
+const NONE: u32 = u32::MAX;
+
+/// Colours by number, as bits, for each vertex.
+#[derive(Default, Debug)]
+pub(crate) struct Used {
+    words: usize,
+    bits: Vec<u64>,
+}
+
+impl Used {
+    /// No colours, and room for as many of each vertex.
+    pub(crate) fn clear(&mut self, vertices: usize, colours: usize) {
+        self.words = colours.div_ceil(64);
+        self.bits.clear();
+        self.bits.resize(vertices * self.words, 0);
     }
 
-    fn remove(&mut self, colour: u32) {
-        self.0[colour as usize / 64] &= !(1 << (colour % 64));
+    pub(crate) fn of(&self, vertex: u32) -> &[u64] {
+        &self.bits[vertex as usize * self.words..][..self.words]
     }
 
-    fn word(&self, word: usize) -> u64 {
-        self.0.get(word).copied().unwrap_or(0)
+    pub(crate) fn insert(&mut self, vertex: u32, colour: u32) {
+        self.bits[vertex as usize * self.words + colour as usize / 64] |= 1 << (colour % 64);
     }
 
-    /// The last colour below `colours` that is not among these.
-    fn last_free(&self, colours: u32) -> Option<u32> {
+    fn remove(&mut self, vertex: u32, colour: u32) {
+        self.bits[vertex as usize * self.words + colour as usize / 64] &= !(1 << (colour % 64));
+    }
+
+    /// The last colour below `colours` that a vertex does not have.
+    fn last_free(&self, vertex: u32, colours: u32) -> Option<u32> {
+        let used = self.of(vertex);
         (0..colours.div_ceil(64)).rev().find_map(|word| {
             let below = (colours - 64 * word).min(64);
-            let free = !self.word(word as usize) & (u64::MAX >> (64 - below));
+            let free = !used[word as usize] & (u64::MAX >> (64 - below));
             free.checked_ilog2().map(|bit| 64 * word + bit)
         })
     }
 }
 
-/// The first colour that is in none of these sets.
-pub(crate) fn first_free(sets: &[&Colours]) -> u32 {
-    let words = sets.iter().map(|set| set.0.len()).max().unwrap_or(0);
-    let free = |word: usize| !sets.iter().fold(0, |used, set| used | set.word(word));
-    let found = (0..=words).find(|&word| free(word) != 0).expect("bug: past the end all are free");
+/// The first colour that is in none of these sets, which have room for it.
+pub(crate) fn first_free<const N: usize>(sets: [&[u64]; N]) -> u32 {
+    let words = sets.iter().map(|set| set.len()).min().unwrap_or(0);
+    let free = |word: usize| !sets.iter().fold(0, |used, set| used | set[word]);
+    let found = (0..words).find(|&word| free(word) != 0).expect("bug: room for a free colour");
     found as u32 * 64 + free(found).trailing_zeros()
 }
 
-/// The most edges that a vertex has.
-pub(crate) fn degree(vertices: u32, edges: &[Edge]) -> u32 {
-    let mut degrees = vec![0; 2 * vertices as usize];
-    for edge in edges {
-        degrees[edge.ends[0] as usize] += 1;
-        degrees[(vertices + edge.ends[1]) as usize] += 1;
-    }
-    degrees.into_iter().max().unwrap_or(0)
+/// The colour of each edge, and the weight of each colour.
+#[derive(Default, Debug)]
+pub(crate) struct Colours {
+    pub(crate) of: Vec<u32>,
+    pub(crate) weights: Vec<u64>,
 }
 
-struct Colouring<'a> {
+impl Colours {
+    fn cost(&self, each: u64) -> u128 {
+        self.weights.iter().map(|&weight| u128::from(weight) + u128::from(each)).sum()
+    }
+}
+
+/// Colours the edges of one graph after the other in the same memory.
+#[derive(Default, Debug)]
+pub(crate) struct Colouring {
+    /// By falling weight.
+    pub(crate) edges: Vec<Edge>,
+    pub(crate) colours: Colours,
+    /// For each number of edges that a vertex has, the largest weight of a last one.
+    pub(crate) floor: Vec<u64>,
     vertices: usize,
-    edges: &'a [Edge],
-    /// By edge.
-    colours: Vec<u32>,
-    /// By side and vertex.
-    used: [Vec<Colours>; 2],
+    /// By side.
+    used: [Used; 2],
     /// By colour, then side and vertex, the edge that has it there.
-    holds: Vec<Vec<Option<u32>>>,
-    /// By colour, an upper bound while colours are swapped.
-    weights: Vec<u64>,
+    holds: Vec<u32>,
+    path: Vec<u32>,
+    /// The weight that swaps have added since the last new colour.
+    spent: u64,
+    other: Colours,
 }
 
-/// The colour of each edge, at most `most` of them, which are at least the [`degree`]; edges by
-/// falling weight.
-pub(crate) fn coloured(vertices: u32, edges: &[Edge], most: u32) -> Vec<u32> {
-    let vertices = vertices as usize;
-    let used = || vec![Colours::default(); vertices];
-    let mut colouring = Colouring {
-        vertices,
-        edges,
-        colours: vec![u32::MAX; edges.len()],
-        used: [used(), used()],
-        holds: Vec::new(),
-        weights: Vec::new(),
-    };
-    for edge in 0..edges.len() as u32 {
-        colouring.add(edge, most);
+impl Colouring {
+    /// Colours the edges where each colour costs as much as a weight of `each` in addition. There are at most
+    /// twice as many colours as the busiest vertex has edges.
+    pub(crate) fn colour(&mut self, vertices: usize, each: u64) {
+        self.vertices = vertices;
+        self.bound();
+        self.attempt(each);
+        let bound = self.floor.iter().map(|&weight| u128::from(weight) + u128::from(each));
+        let (cost, bound) = (self.colours.cost(each), bound.sum::<u128>());
+        if (cost - bound) * u128::from(GOOD) > bound {
+            std::mem::swap(&mut self.colours, &mut self.other);
+            self.attempt(u64::MAX);
+            if cost <= self.colours.cost(each) {
+                std::mem::swap(&mut self.colours, &mut self.other);
+            }
+        }
     }
-    colouring.colours
-}
 
-impl Colouring<'_> {
+    /// No colouring has fewer colours, or less weight than these together: the edges of a vertex have as many
+    /// colours.
+    fn bound(&mut self) {
+        self.floor.clear();
+        // The degrees so far.
+        self.other.of.clear();
+        self.other.of.resize(2 * self.vertices, 0);
+        for edge in &self.edges {
+            for (side, &vertex) in edge.ends.iter().enumerate() {
+                let degree = &mut self.other.of[side * self.vertices + vertex as usize];
+                if *degree as usize == self.floor.len() {
+                    self.floor.push(edge.weight);
+                }
+                *degree += 1;
+            }
+        }
+    }
+
+    fn attempt(&mut self, each: u64) {
+        let most = 2 * self.floor.len();
+        for used in &mut self.used {
+            used.clear(self.vertices, most);
+        }
+        self.holds.clear();
+        self.holds.reserve(most * 2 * self.vertices);
+        self.spent = 0;
+        self.colours.weights.clear();
+        self.colours.of.clear();
+        self.colours.of.resize(self.edges.len(), NONE);
+        for edge in 0..self.edges.len() as u32 {
+            self.add(edge, each);
+        }
+        // Swaps may have taken the heaviest edge.
+        let Colours { of, weights } = &mut self.colours;
+        weights.fill(0);
+        for (edge, &colour) in self.edges.iter().zip(&*of) {
+            let weight = &mut weights[colour as usize];
+            *weight = edge.weight.max(*weight);
+        }
+    }
+
     fn open(&self) -> u32 {
-        self.weights.len() as u32
+        self.colours.weights.len() as u32
     }
 
-    fn end(&self, edge: u32, side: usize) -> usize {
-        self.edges[edge as usize].ends[side] as usize
+    fn held(&mut self, edge: u32, side: usize, colour: u32) -> &mut u32 {
+        let vertex = self.edges[edge as usize].ends[side] as usize;
+        &mut self.holds[(2 * colour as usize + side) * self.vertices + vertex]
     }
 
-    fn add(&mut self, edge: u32, most: u32) {
-        let (u, v) = (self.end(edge, 0), self.end(edge, 1));
-        let weight = self.edges[edge as usize].weight;
-        let free = first_free(&[&self.used[0][u], &self.used[1][v]]);
-        if free < self.open() {
+    fn add(&mut self, edge: u32, each: u64) {
+        let Edge { ends: [u, v], weight } = self.edges[edge as usize];
+        let (open, [sent, received]) = (self.open(), &self.used);
+        let free = first_free([sent.of(u), received.of(v)]);
+        if free < open {
             return self.put(edge, free);
         }
-        let pair = (self.used[0][u].last_free(self.open()))
-            .zip(self.used[1][v].last_free(self.open()))
-            .map(|(a, b)| (a, b, self.path(v, a, b)));
-        match pair {
-            Some((a, b, path)) if self.open() >= most || self.added(a, b, &path) <= weight => {
-                self.swap(a, b, &path);
-                self.put(edge, a);
-            }
-            _ => {
-                self.holds.push(vec![None; 2 * self.vertices]);
-                self.weights.push(weight);
-                self.put(edge, self.open() - 1);
+        if let Some((a, b)) = sent.last_free(u, open).zip(received.last_free(v, open)) {
+            let added = self.spent.saturating_add(self.follow(v, a, b));
+            if added.saturating_mul(PART) <= weight.saturating_add(each) {
+                self.spent = added;
+                self.swap(a, b);
+                return self.put(edge, a);
             }
         }
+        self.spent = 0;
+        self.holds.resize(self.holds.len() + 2 * self.vertices, NONE);
+        self.colours.weights.push(weight);
+        self.put(edge, open);
     }
 
     fn put(&mut self, edge: u32, colour: u32) {
-        self.colours[edge as usize] = colour;
-        let weight = &mut self.weights[colour as usize];
+        self.colours.of[edge as usize] = colour;
+        let weight = &mut self.colours.weights[colour as usize];
         *weight = (*weight).max(self.edges[edge as usize].weight);
         for side in 0..2 {
-            let vertex = self.end(edge, side);
-            self.used[side][vertex].insert(colour);
-            self.holds[colour as usize][side * self.vertices + vertex] = Some(edge);
+            self.used[side].insert(self.edges[edge as usize].ends[side], colour);
+            *self.held(edge, side, colour) = edge;
         }
     }
 
-    /// The path of colours a and b in turn from the receiving vertex v, which has no edge of b: it
-    /// never meets a sending vertex without a.
-    fn path(&self, v: usize, a: u32, b: u32) -> Vec<u32> {
-        let (mut path, mut side, mut vertex, mut colour) = (Vec::new(), 1, v, a);
-        while let Some(edge) = self.holds[colour as usize][side * self.vertices + vertex] {
-            path.push(edge);
+    /// Finds the path of colours a and b in turn from the receiving vertex v, which has no edge of b: it
+    /// never meets a sending vertex without a. Gives the weight that swapping along it adds to the two.
+    fn follow(&mut self, v: u32, a: u32, b: u32) -> u64 {
+        self.path.clear();
+        let (mut side, mut vertex, mut colours) = (1, v, [a, b]);
+        // Of the edges of the colour that comes next, and of the other one.
+        let mut heaviest = [0; 2];
+        loop {
+            let place = (2 * colours[0] as usize + side) * self.vertices + vertex as usize;
+            let edge = self.holds[place];
+            if edge == NONE {
+                break;
+            }
+            self.path.push(edge);
+            let Edge { ends, weight } = self.edges[edge as usize];
+            heaviest[0] = weight.max(heaviest[0]);
             side = 1 - side;
-            vertex = self.end(edge, side);
-            colour = if colour == a { b } else { a };
+            vertex = ends[side];
+            colours.swap(0, 1);
+            heaviest.swap(0, 1);
         }
-        path
+        let weight = |colour: u32| self.colours.weights[colour as usize];
+        heaviest[0].saturating_sub(weight(colours[1]))
+            + heaviest[1].saturating_sub(weight(colours[0]))
     }
 
-    /// The weight added to the two colours by swapping along a path.
-    fn added(&self, a: u32, b: u32, path: &[u32]) -> u64 {
-        let heaviest = |colour: u32| {
-            let edges = path.iter().filter(move |&&edge| self.colours[edge as usize] == colour);
-            edges.map(|&edge| self.edges[edge as usize].weight).max().unwrap_or(0)
-        };
-        let more = |from: u32, to: u32| heaviest(from).saturating_sub(self.weights[to as usize]);
-        more(a, b) + more(b, a)
-    }
-
-    fn swap(&mut self, a: u32, b: u32, path: &[u32]) {
-        for &edge in path {
-            let colour = self.colours[edge as usize];
+    /// Swaps two colours along the path.
+    fn swap(&mut self, a: u32, b: u32) {
+        let path = std::mem::take(&mut self.path);
+        for &edge in &path {
+            let colour = self.colours.of[edge as usize];
             for side in 0..2 {
-                let vertex = self.end(edge, side);
-                self.used[side][vertex].remove(colour);
-                self.holds[colour as usize][side * self.vertices + vertex] = None;
+                self.used[side].remove(self.edges[edge as usize].ends[side], colour);
+                *self.held(edge, side, colour) = NONE;
             }
         }
-        for &edge in path {
-            let colour = self.colours[edge as usize];
+        for &edge in &path {
+            let colour = self.colours.of[edge as usize];
             self.put(edge, if colour == a { b } else { a });
         }
+        self.path = path;
     }
 }
 
@@ -195,28 +263,35 @@ mod tests {
 
     #[test]
     fn no_vertex_has_a_colour_twice_and_colours_are_as_few_as_asked() {
+        let mut colouring = Colouring::default();
         for seed in 0..300 {
             let (vertices, count) = (1 + seed as u32 % 12, 3 * (seed as u32 % 40));
-            let edges = random(seed, vertices, count);
-            let least = degree(vertices, &edges);
-            for most in [least, least + 2, u32::MAX] {
-                let colours = coloured(vertices, &edges, most);
-                assert!(colours.iter().all(|&colour| colour < most), "{seed} {most}");
+            colouring.edges = random(seed, vertices, count);
+            for each in [0, 100, u64::MAX] {
+                colouring.colour(vertices as usize, each);
+                let (least, open) = (colouring.floor.len(), colouring.colours.weights.len());
+                assert!((least..=(2 * least).saturating_sub(1).max(least)).contains(&open));
+                assert!(each < u64::MAX || open == least, "{seed}: {open} of {least}");
                 let mut seen = std::collections::BTreeSet::new();
-                for (edge, colour) in edges.iter().zip(colours) {
-                    assert!(seen.insert((0, edge.ends[0], colour)), "{seed} {most}");
-                    assert!(seen.insert((1, edge.ends[1], colour)), "{seed} {most}");
+                let mut weights = vec![0; open];
+                for (edge, &colour) in colouring.edges.iter().zip(&colouring.colours.of) {
+                    assert!(seen.insert((0, edge.ends[0], colour)), "{seed} {each}");
+                    assert!(seen.insert((1, edge.ends[1], colour)), "{seed} {each}");
+                    weights[colour as usize] = edge.weight.max(weights[colour as usize]);
                 }
+                assert_eq!(weights, colouring.colours.weights, "{seed} {each}");
+                assert!(weights.iter().sum::<u64>() >= colouring.floor.iter().sum(), "{seed}");
             }
         }
     }
 
     #[test]
     fn free_colours_are_found_across_words() {
-        let mut colours = Colours::default();
-        assert_eq!((first_free(&[&colours]), colours.last_free(130)), (0, Some(129)));
-        (0..64).chain(100..130).for_each(|colour| colours.insert(colour));
-        assert_eq!((first_free(&[&colours]), colours.last_free(130)), (64, Some(99)));
-        assert_eq!(colours.last_free(64), None);
+        let mut used = Used::default();
+        used.clear(2, 192);
+        assert_eq!((first_free([used.of(1)]), used.last_free(1, 130)), (0, Some(129)));
+        (0..64).chain(100..130).for_each(|colour| used.insert(1, colour));
+        assert_eq!((first_free([used.of(1), used.of(0)]), used.last_free(1, 130)), (64, Some(99)));
+        assert_eq!(used.last_free(1, 64), None);
     }
 }

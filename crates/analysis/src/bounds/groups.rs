@@ -5,36 +5,46 @@
 
 use std::sync::Arc;
 
-use topocoll_schedule::{Collective, Problem};
+use topocoll_schedule::{Collective, Demand, Problem};
 use topocoll_topology::{
     Clusters, FullyConnected, Grid, Groups, LinkId, Machine, PerClass, Rank, Shape, Subset,
 };
 
 use super::best::{BestBounds, Cuts, strongest};
 use super::best_bounds;
+use super::demand::bounds_of_groups;
 use super::lengths;
 use super::links::loads;
 
 /// The most numbers of links that are looked at one by one.
-const LINKS: u64 = 1 << 22;
+pub(super) const LINKS: u64 = 1 << 22;
 
 /// The most pairs of places, or of parts and groups, that are looked at along a side: part of a second.
 const PAIRS: usize = 1 << 24;
 
 /// The strongest bounds that hold for every schedule of groups that exchange at the same time, each among its
 /// own ranks, and a lower bound on the time of the last, as [`best_bounds`] for all ranks. The problem is that
-/// of the largest group.
+/// of the largest group, and a demand matrix that of every group.
 ///
 /// # Panics
 /// Groups of another machine, or of other ranks than the problem's.
 #[must_use]
-pub fn best_bounds_of_groups(problem: &Problem, machine: &Machine, groups: &Groups) -> BestBounds {
+pub fn best_bounds_of_groups(
+    problem: &Problem,
+    machine: &Machine,
+    groups: &Groups,
+    demand: Option<&Demand>,
+) -> BestBounds {
     let largest = groups.group(groups.largest());
     assert_eq!(problem.ranks as usize, largest.ranks().len(), "groups of another problem");
     if largest.is_whole() {
-        return best_bounds(problem, machine, None);
+        return best_bounds(problem, machine, demand);
     }
-    strongest(problem, &without_links(machine, &largest), cuts(problem, machine, groups))
+    let own = without_links(machine, &largest);
+    match demand {
+        Some(demand) => bounds_of_groups(problem, (&own, machine), groups, demand),
+        None => strongest(problem, &own, cuts(problem, machine, groups)),
+    }
 }
 
 /// The ranks of a subset and their nodes, without the links between them.
@@ -70,7 +80,7 @@ fn cuts(problem: &Problem, machine: &Machine, groups: &Groups) -> Cuts {
     if topology.link_numbers() > LINKS {
         return cuts;
     }
-    cuts.raise(around_nodes(machine, &ends));
+    cuts.raise(around_nodes(machine, |node| ends.at(node)));
     if let (Collective::AllToAll, Some(subset)) = (problem.operation, groups.only()) {
         let mut ranks = vec![0; topology.nodes() as usize];
         subset.ranks().iter().for_each(|&rank| ranks[topology.node_of(rank) as usize] += 1);
@@ -85,7 +95,7 @@ fn cuts(problem: &Problem, machine: &Machine, groups: &Groups) -> Cuts {
 }
 
 impl Cuts {
-    fn raise(&mut self, to: Self) {
+    pub(super) fn raise(&mut self, to: Self) {
         self.link_blocks = self.link_blocks.max(to.link_blocks);
         self.seconds_per_byte = self.seconds_per_byte.max(to.seconds_per_byte);
         self.of_nodes = self.of_nodes.max(to.of_nodes);
@@ -142,8 +152,9 @@ impl Ends {
     }
 }
 
-/// The loads of the links that lead to one node, and of those that leave it.
-fn around_nodes(machine: &Machine, ends: &Ends) -> Cuts {
+/// The loads of the links that lead to one node, and of those that leave it, where `at` gives the blocks that
+/// enter and leave each.
+pub(super) fn around_nodes(machine: &Machine, at: impl Fn(usize) -> [u64; 2]) -> Cuts {
     let topology = &*machine.topology;
     // By node, in all its links: the capacity and the bytes per second, in and out.
     let mut able = vec![[[0.0; 2]; 2]; topology.nodes() as usize];
@@ -162,7 +173,7 @@ fn around_nodes(machine: &Machine, ends: &Ends) -> Cuts {
     }
     let mut cuts = Cuts::default();
     for (node, able) in able.into_iter().enumerate() {
-        for (blocks, [capacity, speed]) in ends.at(node).into_iter().zip(able) {
+        for (blocks, [capacity, speed]) in at(node).into_iter().zip(able) {
             let over = |able: f64| if able > 0.0 { blocks as f64 / able } else { 0.0 };
             cuts.raise(Cuts {
                 link_blocks: over(capacity),

@@ -16,6 +16,17 @@ use crate::values::{
 };
 use crate::{completion, examples};
 
+/// The sizes of blocks.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Sizes {
+    /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
+    /// or neighbours:SEED with mean --block; or tokens routed to experts,
+    /// zipf:1.2,tokens=4096,hidden=7168,dtype=bf16,experts=256,top=8,seed=1; or a file with one line for
+    /// each rank: its sizes in bytes, separated by commas (select: of several matrices, one for each step)
+    #[arg(long, value_name = "LAW|FILE")]
+    pub(crate) demand: Option<String>,
+}
+
 #[derive(ClapArgs, Debug)]
 #[command(after_help = examples::SELECT)]
 pub(crate) struct Select {
@@ -44,11 +55,8 @@ pub(crate) struct Select {
     pub(crate) budget: Option<f64>,
     #[command(flatten)]
     pub(crate) part: Part,
-    /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
-    /// or neighbours:SEED with mean --block, or a file with one line for each rank:
-    /// its sizes in bytes, separated by commas
-    #[arg(long, value_name = "LAW:SEED|FILE")]
-    pub(crate) demand: Option<String>,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
     /// The node of each rank of a grid, one number per line: algorithms see the grid, links are those
     /// between the nodes, and messages take the machine's routes
     #[arg(long, value_name = "FILE", conflicts_with = "ranks")]
@@ -94,11 +102,8 @@ pub(crate) struct Bounds {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) part: Part,
-    /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
-    /// or neighbours:SEED with mean --block, or a file with one line for each rank:
-    /// its sizes in bytes, separated by commas
-    #[arg(long, value_name = "LAW:SEED|FILE")]
-    pub(crate) demand: Option<String>,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
     /// Also the least volume of schedules of at most this number of steps
     #[arg(long, value_name = "T")]
     pub(crate) steps: Option<u64>,
@@ -161,11 +166,8 @@ pub(crate) struct Simulate {
     /// How long traffic sends, in flit times
     #[arg(long)]
     pub(crate) cycles: Option<u64>,
-    /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
-    /// or neighbours:SEED with mean --block, or a file with one line for each rank:
-    /// its sizes in bytes, separated by commas
-    #[arg(long, value_name = "LAW:SEED|FILE")]
-    pub(crate) demand: Option<String>,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
     #[command(flatten)]
     pub(crate) part: Part,
     /// How messages share the network
@@ -213,11 +215,8 @@ pub(crate) struct Run {
     pub(crate) subject: Subject,
     #[command(flatten)]
     pub(crate) part: Part,
-    /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
-    /// or neighbours:SEED with mean --block, or a file with one line for each rank:
-    /// its sizes in bytes, separated by commas
-    #[arg(long, value_name = "LAW:SEED|FILE")]
-    pub(crate) demand: Option<String>,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
     /// Operating-system threads that share the ranks [default: the cores, or fewer for few bytes]
     #[arg(long, value_parser = count, allow_hyphen_values = true)]
     pub(crate) threads: Option<usize>,

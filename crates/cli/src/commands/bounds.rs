@@ -1,6 +1,6 @@
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::{Error, LowerBound, Measure, asymptotic_bounds, bounds, check_demand_work};
+use topocoll::{LowerBound, Measure, asymptotic_bounds, bounds};
 use topocoll_report::words::rate;
 
 use super::heading::{about_demand, assumed_by};
@@ -60,9 +60,8 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let machine = machine(&args.common.machine, options)?;
     let mut exchange = exchange(&machine, options, &args.part)?;
-    let sizes = sizes(exchange.problem(), options, args.demand.as_deref())?;
+    let sizes = sizes(&exchange, options, &args.sizes, false)?;
     if let Some(sizes) = &sizes {
-        check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;
         exchange = exchange.demand(&sizes.demand)?;
     }
     starting("computing bounds", 0);
@@ -85,7 +84,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     let best = args.steps.map_or(best.into(), |steps| Bounds::in_steps(best, steps));
     let report = Report {
         head: Head::new(part, &problem),
-        demand: args.demand.clone(),
+        demand: args.sizes.demand.clone(),
         bounds: all.iter().map(bound).collect(),
         asymptotic: (orders.iter())
             .map(|bound| Asymptotic {

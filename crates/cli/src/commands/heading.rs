@@ -4,6 +4,7 @@ use topocoll::{Contention, Machine, PerClass, Ports, Problem, Schedule, Shape, T
 use topocoll_report::words::on;
 pub(super) use topocoll_report::words::{about, about_sizes, title, title_of};
 
+use super::request::Sized;
 use crate::args::Options;
 use crate::demand::Named;
 use crate::render::{bandwidth, bytes, duration};
@@ -20,6 +21,14 @@ pub(super) fn about_schedule(machine: &Machine, schedule: &Schedule) -> String {
     match schedule.rule().names_blocks() {
         true => about(machine, &of_participants(schedule)),
         false => format!("messages of known sizes {}", on(machine, &schedule.problem)),
+    }
+}
+
+/// The same for blocks of given sizes.
+pub(super) fn about_sized(machine: &Machine, schedule: &Schedule, sizes: Option<&Sized>) -> String {
+    match sizes {
+        Some(sizes) => about_sizes(machine, &of_participants(schedule), &sizes.name),
+        None => about_schedule(machine, schedule),
     }
 }
 

@@ -8,17 +8,17 @@ use anyhow::Context;
 use serde::{Serialize, Serializer};
 use topocoll::contention::{
     AllToAll, ContentionModel, Control, Job, Pattern, Placed, PlacedRoutes, Ranks, Request,
-    Routing, Scheduled, Settings, Simulation, Sync, Traffic, in_seconds, simulate, steps_model,
-    write_links, write_trace,
+    Routing, Settings, Simulation, Sync, Traffic, in_seconds, simulate, steps_model, write_links,
+    write_trace,
 };
 use topocoll::{
     AnalysisError, Endpoint, Machine, Order, Parameters, Rank, Schedule, Time, link_totals,
 };
 
 use self::answer::{assumes, steps_text, text};
-use super::heading::{about_schedule, title_of};
+use super::heading::{about_sized, title_of};
 use super::request::{Messages, model};
-use super::{conflicts, heat};
+use super::{conflicts, heat, request};
 use crate::bar::{PROGRESS, starting};
 use crate::host::memory;
 use crate::machine::{Named, problem};
@@ -106,6 +106,8 @@ struct Subject {
     /// In texts.
     #[serde(skip)]
     name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demand: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     algorithm: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -206,11 +208,12 @@ pub(super) fn run(
     let placed = std::cell::OnceCell::new();
     let (mut subject, head, about);
     let traffic: Box<dyn Traffic + '_> = match messages {
-        Messages::Schedule(Named { schedule, name }) => {
+        Messages::Schedule(Named { schedule, name }, sizes) => {
             subject = Subject::of(schedule, name);
+            subject.demand = sizes.as_ref().map(|sizes| sizes.given.clone());
             head = Head::of_schedule(machine, schedule);
-            about = about_schedule(machine, schedule);
-            Box::new(Scheduled::new(schedule, machine))
+            about = about_sized(machine, schedule, sizes.as_ref());
+            request::traffic(schedule, machine, sizes.as_ref())?
         }
         Messages::Jobs(jobs) => {
             subject = Subject::jobs(jobs);

@@ -1,20 +1,23 @@
 //! The request of `simulate`: the model, its settings, and the messages.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
 use topocoll::contention::{
-    ContentionModel, Job, MODEL_PARAMETERS, MODELS, Routing, Settings, read_nodes,
+    ContentionModel, Job, MODEL_PARAMETERS, MODELS, Routing, Scheduled, ScheduledSizes, Settings,
+    Traffic, read_nodes,
 };
 use topocoll::formats::jsonl;
 use topocoll::{
-    ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Order, Parameters, Ports, Problem, Rank,
-    Ties,
+    Demand, ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Order, Parameters, Ports,
+    Problem, Rank, Schedule, Ties,
 };
 
 use crate::args;
-use crate::host::check_fits;
+use crate::demand::schedule_of_sizes;
+use crate::host::{check_fits, memory};
 use crate::machine::{Named, exchange, open, read_schedule, read_whole, schedule};
 use crate::uses::ORDER;
 use crate::values::{ALL_TO_ALL, Model};
@@ -27,12 +30,31 @@ const NODE: u128 = 16;
 
 /// The messages to simulate.
 pub(super) enum Messages {
-    /// One schedule, rank i on node i.
-    Schedule(Named),
+    /// One schedule, rank i on node i, and the sizes of its blocks where they differ.
+    Schedule(Named, Option<Sized>),
     /// Schedules on chosen nodes.
     Jobs(Vec<Job>),
     /// A pattern's name.
     Pattern(String),
+}
+
+/// A demand matrix of all ranks of a machine.
+pub(super) struct Sized {
+    pub(super) demand: Demand,
+    pub(super) name: String,
+    /// As on the command line.
+    pub(super) given: String,
+}
+
+/// The messages of a schedule.
+pub(super) fn traffic<'a>(
+    schedule: &'a Schedule,
+    machine: &'a Machine,
+    sizes: Option<&Sized>,
+) -> anyhow::Result<Box<dyn Traffic + 'a>> {
+    let Some(sizes) = sizes else { return Ok(Box::new(Scheduled::new(schedule, machine))) };
+    let sized = ScheduledSizes::new(schedule, machine, &sizes.demand, memory());
+    Ok(Box::new(sized.map_err(topocoll::Error::from)?))
 }
 
 /// The contention model of a name; `steps` is not one.
@@ -149,8 +171,9 @@ pub(super) fn messages(
             set: rest,
             schedule: args.schedule.first().cloned(),
         };
-        let found = on_ranks(machine, args, &subject).map_err(|e| name_both(e, args.model))?;
-        return Ok(Messages::Schedule(found));
+        let (found, sizes) =
+            on_ranks(machine, args, &subject).map_err(|e| name_both(e, args.model))?;
+        return Ok(Messages::Schedule(found, sizes));
     }
     let mut schedules = Vec::new();
     for path in &args.schedule {
@@ -203,16 +226,25 @@ fn on_ranks(
     machine: &mut Machine,
     args: &args::Simulate,
     subject: &args::Subject,
-) -> anyhow::Result<Named> {
+) -> anyhow::Result<(Named, Option<Sized>)> {
     let options = &args.common.options;
     let exchange = exchange(machine, options, &args.part)?;
     let mut own = exchange.machine().clone();
-    let Named { schedule, name } = schedule(&mut own, options, subject)?;
+    let (Named { schedule, name }, sizes) =
+        schedule_of_sizes(&mut own, options, subject, &args.sizes)?;
     let schedule = exchange.placed(&schedule)?.into_owned();
+    let sized = match (sizes, &args.sizes.demand) {
+        (Some(sizes), Some(given)) => {
+            let placed = exchange.demand(&sizes.demand)?.placed_demand().map(Cow::into_owned);
+            let demand = placed.expect("bug: no demand");
+            Some(Sized { demand, name: sizes.name, given: given.clone() })
+        }
+        _ => None,
+    };
     if subject.schedule.is_some() {
         machine.set_ports(own.ports);
     }
-    Ok(Named { schedule, name })
+    Ok((Named { schedule, name }, sized))
 }
 
 /// All messages at once are limited by links alone; only the routers of the flit model have ports.

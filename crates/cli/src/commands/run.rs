@@ -52,7 +52,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let exchange = exchange(&whole, options, &args.part)?;
     let mut machine = exchange.machine().clone();
     let (Named { schedule, name }, sizes) =
-        schedule_of_sizes(&mut machine, options, &args.subject, args.demand.as_deref())?;
+        schedule_of_sizes(&mut machine, options, &args.subject, &args.sizes)?;
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
     check_threads(args.threads.unwrap_or(1))?;
     let threads = |bytes| args.threads.unwrap_or_else(|| cores().min(worthwhile_threads(bytes)));
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let predicted = counts.map(|counts| counts.time.total());
     let report = Report {
         head: Head::new(&machine, &schedule.problem),
-        demand: args.demand.clone(),
+        demand: args.sizes.demand.clone(),
         algorithm: schedule.origin.algorithm.clone(),
         parameters: schedule.origin.parameters.clone(),
         driver: "threads",

@@ -1,4 +1,5 @@
 mod answer;
+mod over;
 
 use anyhow::Context;
 use serde::Serialize;
@@ -7,12 +8,13 @@ use topocoll::spec::with_placement;
 use topocoll::tune::Modelled;
 use topocoll::{
     AnalysisError, Budget, Choice, Error, Exchange, Machine, NotSimulated, Parameters, Priced,
-    Problem, Selection, check_demand_work,
+    Problem, Selection,
 };
 
 use topocoll_report::words::{in_full, reason};
 
 use self::answer::answer;
+use self::over::Over;
 use super::gains::{Gains, compared};
 use super::request;
 use super::say_refused;
@@ -75,6 +77,9 @@ struct Report {
     /// What an MPI library would gain.
     #[serde(skip_serializing_if = "Option::is_none")]
     library: Option<Gains>,
+    /// Times over the matrices of a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<Over>,
 }
 
 /// The time of the best choice by another model.
@@ -115,7 +120,7 @@ struct Simulated {
 }
 
 /// An algorithm and its setting.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct Chosen {
     algorithm: String,
     parameters: Parameters,
@@ -176,17 +181,16 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let catalogue = catalogue(exchange.machine(), options, &args.schedule)?;
     exchange = exchange.catalogue(&catalogue);
     let against = compared(args.against.as_deref(), args.release.as_deref())?;
-    let sizes = sizes(exchange.problem(), options, args.demand.as_deref())?;
+    let sizes = sizes(&exchange, options, &args.sizes, true)?;
     if let Some(sizes) = &sizes {
-        check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;
         exchange = exchange.demand(&sizes.demand)?;
     }
     exchange = exchange.sync(sync(args, &whole)?);
     let selection = ranked(&exchange, args.budget)?;
     say_refused(&args.schedule, &selection.rejected);
-    let mut report = report(&exchange, &selection, args.demand.clone());
+    let mut report = report(&exchange, &selection, args.sizes.demand.clone());
     // These are bounds for equal blocks.
-    report.whole = report.whole.filter(|_| args.demand.is_none());
+    report.whole = report.whole.filter(|_| args.sizes.demand.is_none());
     if let Some(found) = &mut report.whole
         && let Some(whole) = whole.unbroken()
     {
@@ -203,9 +207,16 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         let modelled = Modelled::new(library, machine, operation).context("--against")?;
         report.library = Some(Gains::new(library, release, &modelled, &exchange, &selection));
     }
+    if let Some(sizes) = &sizes {
+        let over = exchange.over(&sizes.trace, &selection.choices).context("--demand")?;
+        report.trace = over.map(|over| Over::new(sizes.trace.len(), over));
+        let best = report.trace.as_ref().map(Over::best);
+        report.recommended = best.or(report.recommended);
+    }
     report.best_delivers = prove(&exchange, report.recommended.as_ref())?;
     print(options.json, &report, || {
-        answer(args, &exchange, sizes.as_ref(), &catalogue, &selection, &report)
+        let answer = answer(args, &exchange, sizes.as_ref(), &catalogue, &selection, &report);
+        report.trace.iter().fold(answer, |answer, over| over.add_to(answer))
     })?;
     Ok(if report.best_delivers == Some(false) || selection.choices.is_empty() {
         Outcome::Failed
@@ -339,6 +350,7 @@ fn report(exchange: &Exchange<'_>, selection: &Selection, demand: Option<String>
         }),
         all_at_once_seconds: selection.all_at_once,
         library: None,
+        trace: None,
     }
 }
 

@@ -1,17 +1,15 @@
 use serde::Serialize;
-use topocoll::contention::Scheduled;
 use topocoll::{
     Counts, Machine, Parameters, Schedule, StepCount, Time, check_counting_work, count_steps,
     link_totals,
 };
 
-use super::heading::{about_demand, about_schedule, assumed_by, title_of};
-use super::request::Messages;
+use super::heading::{about_sized, assumed_by, title_of};
+use super::request::{Messages, traffic};
 use super::{IN_TURN, conflicts, heat, network, request};
 use crate::bar::{PROGRESS, starting};
-use crate::demand::schedule_of_sizes;
 use crate::host::memory;
-use crate::machine::{Named, exchange, machine};
+use crate::machine::{Named, machine};
 use crate::render::{Answer, Bandwidth, Head, Seconds, bytes, check_files, facts, print, seconds};
 use crate::values::Model;
 use crate::{Outcome, args};
@@ -61,30 +59,34 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let files = [("--heatmap", &args.heatmap), ("--csv", &args.csv), ("--trace", &args.trace)];
     check_files(&files.map(|(option, path)| (option, path.as_deref())))?;
     let (settings, rest) = request::settings(&mut machine, args)?;
-    if args.demand.is_some() {
-        return unequal(&machine, args, rest);
-    }
-    let Named { schedule, name } = match request::messages(&mut machine, args, rest)? {
-        Messages::Schedule(found) if args.model == Model::Steps => found,
+    let (Named { schedule, name }, sizes) = match request::messages(&mut machine, args, rest)? {
+        Messages::Schedule(found, sizes) if args.model == Model::Steps => (found, sizes),
         messages => return network::run(&machine, args, settings, &messages),
     };
-    check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
+    let demand = sizes.as_ref().map(|sizes| &sizes.demand);
+    if demand.is_none() {
+        check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
+    }
     let mut slowest = Slowest::default();
     starting("counting steps", schedule.rule().steps().into());
-    let counts = count_steps(&schedule, &machine, None, memory(), |step, count| {
+    let counts = count_steps(&schedule, &machine, demand, memory(), |step, count| {
         slowest.look_at(step, count, &machine);
         (PROGRESS.done)(1);
     })
     .map_err(topocoll::Error::from)?;
     starting("counting links", 0);
-    let traffic = Scheduled::new(&schedule, &machine);
-    heat::check_work(args, &traffic)?;
-    let conflicts = conflicts::find(&traffic, &machine, args.conflicts)?;
-    let about = about_schedule(&machine, &schedule);
-    heat::draw(args, &machine, &traffic, &title_of(&machine, &about), &name)?;
+    let drawn = args.heatmap.is_some() || args.conflicts.is_some();
+    let traffic = traffic(&schedule, &machine, sizes.as_ref().filter(|_| drawn))?;
+    heat::check_work(args, &*traffic)?;
+    let conflicts = conflicts::find(&*traffic, &machine, args.conflicts)?;
+    let about = about_sized(&machine, &schedule, sizes.as_ref());
+    heat::draw(args, &machine, &*traffic, &title_of(&machine, &about), &name)?;
     let named_links = conflicts::entries(&conflicts, &machine, None);
-    let mut report = report(&machine, &schedule, &counts, (None, named_links));
-    let totals = link_totals(&schedule, &machine);
+    let mut report = report(&machine, &schedule, &counts, named_links);
+    report.demand = sizes.map(|sizes| sizes.given);
+    report.bandwidth = report.bandwidth.filter(|_| report.demand.is_none());
+    // Of blocks of one size.
+    let totals = link_totals(&schedule, &machine).filter(|_| report.demand.is_none());
     report.max_link_bytes = totals.map(|totals| totals.max_link_bytes);
     print(options.json, &report, || {
         let assumed = assumed_by(&machine, schedule.problem.both_ports(), options);
@@ -104,52 +106,18 @@ impl Slowest {
     }
 }
 
-/// Simulates a schedule for a demand matrix.
-fn unequal(
-    machine: &Machine,
-    args: &args::Simulate,
-    set: Vec<(String, topocoll::Setting)>,
-) -> anyhow::Result<Outcome> {
-    let (algorithm, file) = (args.algorithm.clone(), args.schedule.first().cloned());
-    let subject = args::Subject { algorithm, set, schedule: file };
-    let options = &args.common.options;
-    let exchange = exchange(machine, options, &args.part)?;
-    let mut own = exchange.machine().clone();
-    let (Named { schedule, name }, sizes) =
-        schedule_of_sizes(&mut own, options, &subject, args.demand.as_deref())?;
-    let sizes = sizes.expect("bug: no demand");
-    let about = about_demand(&own, &schedule.problem, Some(&sizes));
-    let exchange = exchange.demand(&sizes.demand)?;
-    let (schedule, demand) = (exchange.placed(&schedule)?, exchange.placed_demand());
-    let mut slowest = Slowest::default();
-    starting("counting steps", schedule.rule().steps().into());
-    let each = |step, count: &StepCount| {
-        slowest.look_at(step, count, machine);
-        (PROGRESS.done)(1);
-    };
-    let counts = count_steps(&schedule, machine, demand.as_deref(), memory(), each)
-        .map_err(topocoll::Error::from)?;
-    let report = report(machine, &schedule, &counts, (args.demand.clone(), None));
-    print(options.json, &report, || {
-        let assumed = assumed_by(&own, schedule.problem.both_ports(), options);
-        text(&name, (&about, &assumed), &report, &slowest)
-    })?;
-    Ok(Outcome::Fine)
-}
-
 fn report(
     machine: &Machine,
     schedule: &Schedule,
     counts: &Counts,
-    (demand, conflicts): (Option<String>, Option<Vec<conflicts::Entry>>),
+    conflicts: Option<Vec<conflicts::Entry>>,
 ) -> Report {
     let time = counts.time;
-    // Of blocks of one size.
-    let bandwidth = Bandwidth::of(schedule, time.total()).filter(|_| demand.is_none());
+    let bandwidth = Bandwidth::of(schedule, time.total());
     let able = machine.topology.links() as f64 * time.total();
     Report {
         head: Head::of_schedule(machine, schedule),
-        demand,
+        demand: None,
         algorithm: schedule.origin.algorithm.clone(),
         parameters: schedule.origin.parameters.clone(),
         model: "steps",

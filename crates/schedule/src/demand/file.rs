@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 
-use super::{Demand, Sizes};
+use super::Demand;
 use crate::{MAX_BLOCK_BYTES, Problem, ScheduleError};
 
 /// A size in bytes, also as a floating-point number without a fraction.
@@ -25,7 +25,20 @@ impl Demand {
     /// # Errors
     /// [`ScheduleError::Line`] for a value that is not a size, for a wrong number of lines or
     /// columns, and for a last line without an end, which may have been cut.
-    pub fn read(problem: &Problem, mut file: impl BufRead) -> Result<Self, ScheduleError> {
+    pub fn read(problem: &Problem, file: impl BufRead) -> Result<Self, ScheduleError> {
+        Ok(Self::read_trace(problem, file, 1)?.remove(0))
+    }
+
+    /// Reads a trace of at most `most` matrices, one for each step of a program: the lines of the first, as
+    /// [`read`](Self::read) takes them, then those of the next.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_trace(
+        problem: &Problem,
+        mut file: impl BufRead,
+        most: usize,
+    ) -> Result<Vec<Self>, ScheduleError> {
         let (ranks, columns) = (problem.ranks as usize, problem.blocks_at_start() as usize);
         let refuse = |line: usize, message: String| Err(ScheduleError::Line { line, message });
         // The longest line: NumPy writes a size in 25 characters, and a comment may follow.
@@ -37,12 +50,14 @@ impl Demand {
             if let Err(error) = read {
                 return refuse(line, error.to_string());
             }
-            if text.is_empty() && rows == ranks {
+            if text.is_empty() && rows > 0 && rows % ranks == 0 {
                 break;
             }
             if text.is_empty() {
+                let (matrix, rows) = (rows / ranks + 1, rows % ranks);
+                let of = if matrix > 1 { format!(" of matrix {matrix}") } else { String::new() };
                 let message = format!(
-                    "the file ends after {rows} of {ranks} lines of sizes: each rank has one"
+                    "the file ends after {rows} of {ranks} lines of sizes{of}: each rank has one"
                 );
                 return refuse(line, message);
             }
@@ -59,8 +74,12 @@ impl Demand {
                 continue;
             }
             rows += 1;
-            if rows > ranks {
-                return refuse(line, format!("more lines than the {ranks} ranks"));
+            if rows > ranks * most {
+                let message = match most {
+                    1 => format!("more lines than the {ranks} ranks"),
+                    _ => format!("more than {most} matrices of {ranks} lines"),
+                };
+                return refuse(line, message);
             }
             let mut found = 0;
             let commas = row.contains(',');
@@ -84,8 +103,8 @@ impl Demand {
                 return refuse(line, format!("{found} sizes: a line has {columns}"));
             }
         }
-        let sizes = Sizes::Listed(sizes.into());
-        Ok(Self { operation: problem.operation, ranks: problem.ranks, sizes })
+        let matrices = sizes.chunks(ranks * columns);
+        Ok(matrices.map(|sizes| Self::listed(problem, sizes.to_vec())).collect())
     }
 }
 
@@ -168,6 +187,26 @@ mod tests {
                 (0..ranks as u32).flat_map(|rank| demand.row(Rank(rank))).collect();
             assert_eq!(found, sizes, "{text}");
         }
+    }
+
+    #[test]
+    fn a_trace_has_a_matrix_for_each_step() {
+        let problem = problem(Collective::AllToAll, 2, 1);
+        let read = |text: &str| Demand::read_trace(&problem, text.as_bytes(), 3);
+        let trace = read("0,1\n2,0\n\n# step 1\n0,3\n4,0\n").unwrap();
+        let first: Vec<u64> = trace.iter().map(|of| of.bytes(block(0, 1))).collect();
+        assert_eq!(first, [1, 3]);
+        let refused = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(
+            refused("0,1\n2,0\n0,3\n"),
+            "line 4: the file ends after 1 of 2 lines of sizes of matrix 2: each rank has one"
+        );
+        let long = "0,1\n".repeat(7);
+        assert_eq!(refused(&long), "line 7: more than 3 matrices of 2 lines");
+    }
+
+    fn block(from: u32, to: u32) -> crate::Block {
+        crate::Block { from: Rank(from), to: Rank(to) }
     }
 
     #[test]

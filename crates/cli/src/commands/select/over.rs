@@ -1,0 +1,117 @@
+//! `select` over a trace of demand matrices.
+
+use serde::Serialize;
+use topocoll::{Trace, TraceTimes};
+use topocoll_report::number::named;
+
+use super::Chosen;
+use crate::render::{Answer, Field, seconds, table};
+
+#[derive(Serialize)]
+pub(super) struct Over {
+    matrices: usize,
+    /// Best first.
+    choices: Vec<Fixed>,
+    changing: Changing,
+    planned: Vec<Planned>,
+}
+
+#[derive(Serialize)]
+struct Times {
+    total_seconds: f64,
+    median_seconds: f64,
+    p99_seconds: f64,
+}
+
+/// One schedule for all matrices.
+#[derive(Serialize)]
+struct Fixed {
+    #[serde(flatten)]
+    chosen: Chosen,
+    #[serde(flatten)]
+    times: Times,
+}
+
+/// The best schedule of each matrix.
+#[derive(Serialize)]
+struct Changing {
+    changes: usize,
+    #[serde(flatten)]
+    times: Times,
+}
+
+/// An algorithm that plans for the sizes.
+#[derive(Serialize)]
+struct Planned {
+    algorithm: String,
+    for_mean: Times,
+    for_each: Times,
+    loss_of_mean: f64,
+}
+
+impl From<TraceTimes> for Times {
+    fn from(times: TraceTimes) -> Self {
+        let (total_seconds, median_seconds) = (times.total, times.median);
+        Self { total_seconds, median_seconds, p99_seconds: times.p99 }
+    }
+}
+
+/// How many times one takes as long as the other.
+fn over(one: &Times, other: &Times) -> f64 {
+    let (one, other) = (one.total_seconds, other.total_seconds);
+    if one > 0.0 { one / other } else { 1.0 }
+}
+
+impl Over {
+    pub(super) fn new(matrices: usize, trace: Trace) -> Self {
+        let fixed = trace.choices.into_iter().map(|choice| Fixed {
+            chosen: Chosen { algorithm: choice.algorithm, parameters: choice.parameters },
+            times: choice.times.into(),
+        });
+        let planned = trace.planned.into_iter().map(|(algorithm, times)| {
+            let [for_mean, for_each] = times.map(Times::from);
+            Planned {
+                algorithm,
+                loss_of_mean: over(&for_mean, &for_each) - 1.0,
+                for_mean,
+                for_each,
+            }
+        });
+        let changing = Changing { changes: trace.changes, times: trace.changing.into() };
+        Self { matrices, choices: fixed.collect(), changing, planned: planned.collect() }
+    }
+
+    pub(super) fn best(&self) -> Chosen {
+        self.choices[0].chosen.clone()
+    }
+
+    pub(super) fn add_to(&self, answer: Answer) -> Answer {
+        let named = |of: &Chosen| named(&of.algorithm, &of.parameters);
+        let row = |name: String, times: &Times| -> Vec<Field> {
+            let each = [times.median_seconds, times.p99_seconds, times.total_seconds];
+            [Field::from(name)].into_iter().chain(each.map(|time| seconds(time).into())).collect()
+        };
+        let mut rows: Vec<_> =
+            self.choices.iter().map(|of| row(named(&of.chosen), &of.times)).collect();
+        let changing = &self.changing;
+        rows.push(row("the best for each matrix".to_owned(), &changing.times));
+        let best = &self.choices[0];
+        let mut notes = format!(
+            "For all {} matrices use {}: {:.2}x the best for each, which is another one for {} matri{}.\n",
+            self.matrices,
+            named(&best.chosen),
+            over(&best.times, &changing.times),
+            changing.changes,
+            if changing.changes == 1 { "x" } else { "ces" },
+        );
+        for of in &self.planned {
+            let ratio = 1.0 + of.loss_of_mean;
+            notes += &format!(
+                "{} planned for the mean takes {ratio:.2}x the time planned for each.\n",
+                of.algorithm
+            );
+        }
+        let heads = ["over the trace", "median", "p99", "sum"];
+        answer.table(&table(&heads, 1, rows)).notes(notes)
+    }
+}
