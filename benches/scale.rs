@@ -7,8 +7,8 @@ use std::time::Duration;
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use topocoll::exec::{Plan, plan_all};
 use topocoll::{
-    Collective, Exchange, Machine, Parameters, Problem, Rank, Schedule, Setting, Shape, Step,
-    count, machine, verify,
+    Collective, Demand, Exchange, Machine, Matchings, Parameters, Problem, Rank, Schedule, Setting,
+    Shape, Step, count, machine, verify,
 };
 
 const MEMORY: u128 = 4 << 30;
@@ -95,6 +95,34 @@ fn selection(c: &mut Criterion) {
     }
 }
 
+/// Plans from a matrix in the same memory: the time grows with the blocks, the square of the ranks.
+fn demands(c: &mut Criterion) {
+    let mut group = c.benchmark_group("plan matchings");
+    let experts = "zipf:1.2,tokens=512,hidden=7168,dtype=bf16,experts=512,top=8,seed=1";
+    for ranks in [32, 64, 128, 256, 512] {
+        let machine = machine(&format!("full:{ranks}")).expect("a machine");
+        let problem =
+            Problem::new(Collective::AllToAll, ranks, 1, 65_536).expect("a machine has ranks");
+        let drawn =
+            |law: &str| Demand::drawn(&problem, law.parse().expect("a law")).expect("small blocks");
+        let routed = Demand::routed(&problem, &experts.parse().expect("experts"));
+        for (name, demand) in [
+            ("zipf", routed.expect("few tokens")),
+            ("uniform", drawn("uniform:7")),
+            ("power-law", drawn("power-law:7")),
+            ("sparse", drawn("sparse:7")),
+            ("neighbours", drawn("neighbours:7")),
+        ] {
+            let sizes: Vec<u64> =
+                (0..ranks).flat_map(|rank| demand.row(Rank(rank)).collect::<Vec<_>>()).collect();
+            let mut plan = Matchings::new(&*machine.topology, 1).expect("few ranks");
+            group.bench_function(BenchmarkId::new(name, ranks), |b| {
+                b.iter(|| plan.plan(black_box(&sizes), machine.startup_bytes()).expect("sizes"));
+            });
+        }
+    }
+}
+
 /// All steps of one rank of a million, planning included.
 fn one_rank(c: &mut Criterion) {
     let mut group = c.benchmark_group("one rank of a million");
@@ -162,5 +190,7 @@ fn least_load(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, replay, classes, counting, selection, one_rank, cluster, least_load);
+criterion_group!(
+    benches, replay, classes, counting, demands, selection, one_rank, cluster, least_load
+);
 criterion_main!(benches);

@@ -19,7 +19,7 @@ use topocoll_certificate::check;
 /// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 42] = [
+const ROWS: [Row; 44] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
@@ -74,6 +74,8 @@ const ROWS: [Row; 42] = [
     ("slots of a plan and ranks together", 1 << 30, slots, "at most 1073741824"),
     ("steps of a plan", (1 << 31) - 3, steps, "at most 2147483645"),
     ("ranks of demand-matchings", 2048, demand, "at most 2048 ranks"),
+    ("ranks of tokens that experts receive", 1024, tokens_of_ranks, "at most 1024"),
+    ("experts of all tokens of all ranks", 1 << 26, tokens, "are at most 67108864"),
     ("ranks of link-matchings", 512, matched, "at most 512 ranks"),
     (
         "links on the routes of all messages of link-matchings",
@@ -431,6 +433,20 @@ fn demand(ranks: u64) -> Result<(), String> {
     let refused = refused.to_string();
     // Otherwise the demand matrix is missing.
     if refused.contains("(--demand)") { Ok(()) } else { Err(refused) }
+}
+
+fn routed_to(ranks: u64, tokens: u64) -> Result<(), String> {
+    let words = format!("zipf:1,tokens={tokens},hidden=1,dtype=fp8,experts=1,top=1,seed=1");
+    let problem = Problem::new(Collective::AllToAll, ranks as u32, 1, 1).unwrap();
+    text(Demand::routed(&problem, &words.parse().unwrap()))
+}
+
+fn tokens_of_ranks(ranks: u64) -> Result<(), String> {
+    routed_to(ranks, 1)
+}
+
+fn tokens(experts: u64) -> Result<(), String> {
+    routed_to(experts.div_ceil(1 << 20), 1 << 20)
 }
 
 /// Whether an algorithm applies; if it is only too slow for rankings, it does.

@@ -144,7 +144,8 @@ impl Info {
         self
     }
 
-    /// The same, for schedules that depend on the sizes of blocks.
+    /// The same, for schedules that depend on the sizes of blocks: a value that is not given is the
+    /// algorithm's own.
     #[must_use]
     pub const fn by_demand(mut self) -> Self {
         self.by_demand = true;

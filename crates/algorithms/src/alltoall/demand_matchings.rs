@@ -431,9 +431,12 @@ impl Algorithm for DemandMatchings {
     }
 
     fn memory(&self, request: &Request<'_>) -> u128 {
-        // Sizes, what remains of them, and a colour for each pair: measured up to 2,000 ranks.
+        // Of each pair its size, keys, edge, colours, message, partners and their copy.
         const PAIR: u128 = 96;
-        let ranks = request.problem.ranks;
-        if ranks > MOST_RANKS { 0 } else { PAIR * u128::from(ranks).pow(2) }
+        let Ok(plan) = Matchings::new(request.topology, 1) else { return 0 };
+        let (ranks, vertices) = (u128::from(request.problem.ranks), plan.vertices as u128);
+        // Of each colour an edge at each vertex, and a bit there and at each rank.
+        let colour = 8 * vertices + (2 * vertices + ranks) / 4;
+        PAIR * ranks.pow(2) + 2 * plan.busiest as u128 * colour
     }
 }

@@ -75,8 +75,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     })
     .map_err(topocoll::Error::from)?;
     starting("counting links", 0);
-    let drawn = args.heatmap.is_some() || args.conflicts.is_some();
-    let traffic = traffic(&schedule, &machine, sizes.as_ref().filter(|_| drawn))?;
+    let traffic = traffic(&schedule, &machine, sizes.as_ref())?;
     heat::check_work(args, &*traffic)?;
     let conflicts = conflicts::find(&*traffic, &machine, args.conflicts)?;
     let about = about_sized(&machine, &schedule, sizes.as_ref());

@@ -181,7 +181,10 @@ fn requests() -> Vec<Vec<String>> {
         &["--traffic alltoall"],
         &["--traffic tornado", "--traffic transpose --block 300"],
         &["--traffic uniform:0.4 --cycles 300"],
-        &["--algorithm bruck --demand uniform:1"],
+        &[
+            "--algorithm bruck --demand uniform:1",
+            "--algorithm direct --ports 3 --demand uniform:1",
+        ],
     ];
     let mut lines: Vec<Vec<String>> = Vec::new();
     for model in ["steps", "wormhole", "flit", "fluid"] {

@@ -12,7 +12,7 @@ use crate::{Collective, MAX_BLOCK_BYTES, Problem, ScheduleError};
 const MOST_RANKS: u32 = 1024;
 
 /// Most experts that all tokens together are routed to: some seconds.
-const MOST_ROUTED: u64 = 1 << 27;
+const MOST_ROUTED: u64 = 1 << 26;
 
 /// The keys after the exponent, with the largest value of each.
 const KEYS: [(&str, u64); 5] = [
@@ -110,7 +110,7 @@ impl Demand {
     /// number of ranks.
     ///
     /// # Errors
-    /// [`ScheduleError::Routed`] for an all-gather, more than 1,024 ranks, and more than 2^27 experts of
+    /// [`ScheduleError::Routed`] for an all-gather, more than 1,024 ranks, and more than 2^26 experts of
     /// all tokens; [`ScheduleError::BlockBytes`] where a block may have more than [`MAX_BLOCK_BYTES`].
     pub fn routed(problem: &Problem, routed: &Routed) -> Result<Self, ScheduleError> {
         let [tokens, hidden, experts, top, seed] = routed.values;
@@ -279,7 +279,7 @@ mod tests {
             (
                 "tokens=64",
                 "tokens=1048576",
-                "tokens is `1048576`: tokens x top x 64 ranks are at most 134217728",
+                "tokens is `1048576`: tokens x top x 64 ranks are at most 67108864",
             ),
         ] {
             let error = drawn(&TEXT.replace(from, to), 64).unwrap_err().to_string();

@@ -184,6 +184,9 @@ impl Told<'_> {
 
     /// `Use X: 2.138 ms, 1.33x faster than Y, 1.02x the bound.`
     fn verdict(&self) -> String {
+        if let Some(over) = &self.report.trace {
+            return over.verdict();
+        }
         if self.ranking.undecided > 0 {
             return self.undecided();
         }

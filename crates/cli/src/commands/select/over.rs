@@ -85,33 +85,39 @@ impl Over {
         self.choices[0].chosen.clone()
     }
 
+    /// `Use X for all 12 matrices: 1.08x the best for each, which differs for 5 of them.`
+    pub(super) fn verdict(&self) -> String {
+        let (best, changing) = (&self.choices[0], &self.changing);
+        format!(
+            "Use {} for all {} matrices: {:.2}x the best for each, which differs for {} of them.",
+            best.name(),
+            self.matrices,
+            over(&best.times, &changing.times),
+            changing.changes
+        )
+    }
+
     pub(super) fn add_to(&self, answer: Answer) -> Answer {
-        let named = |of: &Chosen| named(&of.algorithm, &of.parameters);
         let row = |name: String, times: &Times| -> Vec<Field> {
             let each = [times.median_seconds, times.p99_seconds, times.total_seconds];
             [Field::from(name)].into_iter().chain(each.map(|time| seconds(time).into())).collect()
         };
-        let mut rows: Vec<_> =
-            self.choices.iter().map(|of| row(named(&of.chosen), &of.times)).collect();
-        let changing = &self.changing;
-        rows.push(row("the best for each matrix".to_owned(), &changing.times));
-        let best = &self.choices[0];
-        let mut notes = format!(
-            "For all {} matrices use {}: {:.2}x the best for each, which is another one for {} matri{}.\n",
-            self.matrices,
-            named(&best.chosen),
-            over(&best.times, &changing.times),
-            changing.changes,
-            if changing.changes == 1 { "x" } else { "ces" },
-        );
-        for of in &self.planned {
+        let mut rows: Vec<_> = self.choices.iter().map(|of| row(of.name(), &of.times)).collect();
+        rows.push(row("the best for each matrix".to_owned(), &self.changing.times));
+        let loss = self.planned.iter().map(|of| {
             let ratio = 1.0 + of.loss_of_mean;
-            notes += &format!(
+            format!(
                 "{} planned for the mean takes {ratio:.2}x the time planned for each.\n",
                 of.algorithm
-            );
-        }
+            )
+        });
         let heads = ["over the trace", "median", "p99", "sum"];
-        answer.table(&table(&heads, 1, rows)).notes(notes)
+        answer.table(&table(&heads, 1, rows)).notes(loss.collect::<String>())
+    }
+}
+
+impl Fixed {
+    fn name(&self) -> String {
+        named(&self.chosen.algorithm, &self.chosen.parameters)
     }
 }
