@@ -3,6 +3,7 @@
 import json
 import pickle
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -143,27 +144,31 @@ def test_a_plan_is_one_of_matchings(name: str) -> None:
     counts = tc.schedule(machine, "demand-matchings", demand=demand).counts
     assert (plan.matchings, plan.bytes) == (len(plan.to), counts["bytes"])
     assert plan.matchings >= plan.least_matchings and plan.bytes >= plan.least_bytes
-    for same in (demand.tolist(), Foreign(demand), demand.astype(np.int32), np.asfortranarray(demand.astype(np.uint64))):
+    by_columns = np.asfortranarray(demand.astype(np.uint64))
+    for same in (demand.tolist(), Foreign(demand), demand.astype(np.int32), by_columns):
         assert tc.plan(same, machine) == plan
     assert tc.plan(demand, machine, startup=1 << 60).matchings <= plan.matchings
 
 
 def test_plans_are_made_at_the_same_time() -> None:
     # Without the GIL another thread counts on while this one plans.
-    demand, done = drawn(1024, "alltoall", 1), [False, 0]
+    demand, stop, counted = drawn(1024, "alltoall", 1), threading.Event(), [0]
 
     def count() -> None:
-        while not done[0]:
-            done[1] += 1
+        while not stop.is_set():
+            counted[0] += 1
 
     other = threading.Thread(target=count)
     other.start()
-    before = done[1]
+    start, before = time.monotonic(), counted[0]
     tc.plan(demand)
-    after = done[1]
-    done[0] = True
+    taken, planning = time.monotonic() - start, counted[0] - before
+    before = counted[0]
+    time.sleep(taken)
+    sleeping = counted[0] - before
+    stop.set()
     other.join()
-    assert after > before
+    assert planning > sleeping / 10
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,18 @@ import numpy.typing as npt
 
 _Tick = Callable[[int, int], None] | None
 
-__all__ = ["Error", "Machine", "Request", "Schedule", "__version__", "algorithms", "block_bytes", "plan", "read", "shipped"]
+__all__ = [
+    "Error",
+    "Machine",
+    "Request",
+    "Schedule",
+    "__version__",
+    "algorithms",
+    "block_bytes",
+    "plan",
+    "read",
+    "shipped",
+]
 
 __version__: str
 

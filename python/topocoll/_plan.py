@@ -39,9 +39,7 @@ class Plan(Value):
         return f"Plan({self.matchings} matchings of {self.to.shape[1]} ranks, {self.bytes} bytes)"
 
 
-def plan(
-    matrix: Any, machine: Machine | str | os.PathLike[str] | None = None, *, startup: int | None = None
-) -> Plan:
+def plan(matrix: Any, machine: Machine | str | os.PathLike[str] | None = None, *, startup: int | None = None) -> Plan:
     """Assign the blocks of a demand matrix to matchings: each rank sends one block and receives one.
 
     On a cluster this holds for nodes, to and from other nodes. The work is done without the GIL; 64 ranks take some

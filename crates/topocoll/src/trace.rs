@@ -1,6 +1,7 @@
 //! Schedules over a trace of demand matrices, one for each step of a program.
 
 use rayon::prelude::*;
+use serde::Serialize;
 use topocoll_schedule::{Demand, Parameters, Schedule};
 use topocoll_topology::parallel;
 
@@ -10,49 +11,53 @@ use crate::{Choice, Error, Exchange};
 const CHOICES: usize = 8;
 
 /// Times over the matrices of a trace, in seconds.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct TraceTimes {
     /// The sum over all matrices.
-    pub total: f64,
+    pub total_seconds: f64,
     /// The time that half of them do not exceed.
-    pub median: f64,
+    pub median_seconds: f64,
     /// The time that 99 % of them do not exceed.
-    pub p99: f64,
+    pub p99_seconds: f64,
 }
 
 /// One schedule for all matrices of a trace.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct TraceChoice {
     /// The algorithm.
     pub algorithm: String,
     /// Its parameters.
     pub parameters: Parameters,
-    /// Its times.
+    /// Its times. An algorithm whose schedules depend on the sizes plans for the mean of all matrices.
+    #[serde(flatten)]
     pub times: TraceTimes,
+    /// Its times where it plans for each matrix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned_for_each: Option<TraceTimes>,
 }
 
 /// What schedules cost over a trace.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Trace {
-    /// Schedules that stay the same, by falling speed. Those whose schedules depend on the sizes are planned for
-    /// the mean of all matrices.
+    /// The number of matrices.
+    pub matrices: usize,
+    /// Schedules that stay the same, by falling speed.
     pub choices: Vec<TraceChoice>,
     /// The best for each matrix of these schedules, and of those planned for it.
-    pub changing: TraceTimes,
+    pub best_for_each: TraceTimes,
     /// Matrices for which that is another one than the best for all.
     pub changes: usize,
-    /// By algorithm whose schedules depend on the sizes: times planned for the mean, and for each matrix.
-    pub planned: Vec<(String, [TraceTimes; 2])>,
 }
 
 impl TraceTimes {
     fn of(mut seconds: Vec<f64>) -> Self {
         seconds.sort_by(f64::total_cmp);
         let at = |percent: usize| seconds[(seconds.len() * percent).div_ceil(100).max(1) - 1];
-        Self { total: seconds.iter().sum(), median: at(50), p99: at(99) }
+        let total_seconds = seconds.iter().sum();
+        Self { total_seconds, median_seconds: at(50), p99_seconds: at(99) }
     }
 }
 
@@ -100,26 +105,20 @@ impl Exchange<'_> {
         };
         let mut order: Vec<(usize, TraceTimes)> =
             (0..choices.len()).map(|choice| (choice, column(choice, 0))).collect();
-        order.sort_by(|a, b| a.1.total.total_cmp(&b.1.total));
+        order.sort_by(|a, b| a.1.total_seconds.total_cmp(&b.1.total_seconds));
         let best = order[0].0;
         let least = |of: &Vec<[f64; 2]>| of.iter().flatten().copied().fold(f64::INFINITY, f64::min);
         let changes = times.iter().filter(|of| least(of) < of[best][0]).count();
-        let planned = (0..choices.len()).filter(|&choice| by_demand(&choices[choice].algorithm));
+        let found = order.into_iter().map(|(place, times)| {
+            let Choice { algorithm, parameters, .. } = choices[place];
+            let planned_for_each = by_demand(algorithm).then(|| column(place, 1));
+            let (algorithm, parameters) = (algorithm.clone(), parameters.clone());
+            TraceChoice { algorithm, parameters, times, planned_for_each }
+        });
         Ok(Some(Trace {
-            planned: planned
-                .map(|choice| {
-                    (choices[choice].algorithm.clone(), [0, 1].map(|i| column(choice, i)))
-                })
-                .collect(),
-            choices: order
-                .into_iter()
-                .map(|(choice, times)| TraceChoice {
-                    algorithm: choices[choice].algorithm.clone(),
-                    parameters: choices[choice].parameters.clone(),
-                    times,
-                })
-                .collect(),
-            changing: TraceTimes::of(times.iter().map(least).collect()),
+            matrices: trace.len(),
+            choices: found.collect(),
+            best_for_each: TraceTimes::of(times.iter().map(least).collect()),
             changes,
         }))
     }

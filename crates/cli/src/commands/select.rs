@@ -8,13 +8,12 @@ use topocoll::spec::with_placement;
 use topocoll::tune::Modelled;
 use topocoll::{
     AnalysisError, Budget, Choice, Error, Exchange, Machine, NotSimulated, Parameters, Priced,
-    Problem, Selection,
+    Problem, Selection, Trace,
 };
 
 use topocoll_report::words::{in_full, reason};
 
 use self::answer::answer;
-use self::over::Over;
 use super::gains::{Gains, compared};
 use super::request;
 use super::say_refused;
@@ -79,7 +78,7 @@ struct Report {
     library: Option<Gains>,
     /// Times over the matrices of a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    trace: Option<Over>,
+    trace: Option<Trace>,
 }
 
 /// The time of the best choice by another model.
@@ -120,7 +119,7 @@ struct Simulated {
 }
 
 /// An algorithm and its setting.
-#[derive(Clone, Serialize)]
+#[derive(Serialize)]
 struct Chosen {
     algorithm: String,
     parameters: Parameters,
@@ -208,15 +207,17 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         report.library = Some(Gains::new(library, release, &modelled, &exchange, &selection));
     }
     if let Some(sizes) = &sizes {
-        let over = exchange.over(&sizes.trace, &selection.choices).context("--demand")?;
-        report.trace = over.map(|over| Over::new(sizes.trace.len(), over));
-        let best = report.trace.as_ref().map(Over::best);
+        report.trace = exchange.over(&sizes.trace, &selection.choices).context("--demand")?;
+        let best = report.trace.as_ref().map(|trace| Chosen {
+            algorithm: trace.choices[0].algorithm.clone(),
+            parameters: trace.choices[0].parameters.clone(),
+        });
         report.recommended = best.or(report.recommended);
     }
     report.best_delivers = prove(&exchange, report.recommended.as_ref())?;
     print(options.json, &report, || {
         let answer = answer(args, &exchange, sizes.as_ref(), &catalogue, &selection, &report);
-        report.trace.iter().fold(answer, |answer, over| over.add_to(answer))
+        report.trace.iter().fold(answer, over::add_to)
     })?;
     Ok(if report.best_delivers == Some(false) || selection.choices.is_empty() {
         Outcome::Failed

@@ -13,7 +13,7 @@ use topocoll_report::names::{Names, Row, SHOWN};
 use topocoll_report::words::rate;
 
 use self::ranking::{Ranking, Unsimulated};
-use super::{Report, in_full};
+use super::{Report, in_full, over};
 use crate::args;
 use crate::commands::gains::faster;
 use crate::commands::heading::{about_demand, assumed_by};
@@ -184,8 +184,8 @@ impl Told<'_> {
 
     /// `Use X: 2.138 ms, 1.33x faster than Y, 1.02x the bound.`
     fn verdict(&self) -> String {
-        if let Some(over) = &self.report.trace {
-            return over.verdict();
+        if let Some(trace) = &self.report.trace {
+            return over::verdict(trace);
         }
         if self.ranking.undecided > 0 {
             return self.undecided();
