@@ -38,8 +38,8 @@ def test_help_opens_with_the_functions_and_is_short() -> None:
     command = [sys.executable, "-c", "import topocoll as tc; help(tc)"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     described = said[said.index("DESCRIPTION") + 1 :]
-    functions = ["machine", "select", "schedule", "sweep", "algorithms", "machines"]
-    assert [line.split()[0] for line in described[:6]] == functions and len(said) < 200
+    functions = ["machine", "select", "schedule", "sweep", "plan", "algorithms", "machines"]
+    assert [line.split()[0] for line in described[:7]] == functions and len(said) < 200
     assert sorted(functions) == tc.__all__ and "CLASSES" not in said
 
 

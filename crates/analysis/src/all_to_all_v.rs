@@ -36,25 +36,20 @@ pub(crate) fn count(
     memory: u128,
     mut each: impl FnMut(u32, &StepCount),
 ) -> Result<Counts, AnalysisError> {
+    check(schedule, memory)?;
     let counter = Counter::of_sizes(schedule, machine)?;
     counter.fits(0, memory)?;
     let (mut scratch, mut sums) = (counter.scratch(), Sums::default());
-    follow(schedule, demand, memory, |step, sizes, slots| {
+    follow(schedule, demand, |step, sizes, slots| {
         let one = counter.step(step, &mut scratch, Weights::Each(sizes, slots));
         each(step, &one);
         sums.add(&one);
-    })?;
+    });
     Ok(sums.close(schedule, machine))
 }
 
-/// Calls `each` for every step with the sizes in the slots of all ranks after its copies, and the slots of a
-/// rank.
-fn follow(
-    schedule: &Schedule,
-    demand: &Demand,
-    memory: u128,
-    mut each: impl FnMut(u32, &[u64], usize),
-) -> Result<(), AnalysisError> {
+/// Checks that the sizes of whole blocks can be followed.
+fn check(schedule: &Schedule, memory: u128) -> Result<(), AnalysisError> {
     let (rule, ranks) = (schedule.rule(), schedule.problem.ranks);
     check_named(schedule)?;
     if let Some(&cut) = rule.cuts().first() {
@@ -63,7 +58,13 @@ fn follow(
     // Messages in flight take at most as much again.
     let needed = 2 * 8 * u128::from(rule.slots()) * u128::from(ranks);
     check_memory("the sizes in all slots", needed, memory)?;
-    check_work("following the sizes of blocks", counting_work(schedule), WORK_LIMIT)?;
+    check_work("following the sizes of blocks", counting_work(schedule), WORK_LIMIT)
+}
+
+/// Calls `each` for every step with the sizes in the slots of all ranks after its copies, and the slots of a
+/// rank.
+fn follow(schedule: &Schedule, demand: &Demand, mut each: impl FnMut(u32, &[u64], usize)) {
+    let (rule, ranks) = (schedule.rule(), schedule.problem.ranks);
     let slots = rule.slots() as usize;
     let mut sizes = vec![0; slots * ranks as usize];
     parallel::chunks_mut(&mut sizes, slots.max(1)).enumerate().for_each(|(rank, sizes)| {
@@ -78,7 +79,6 @@ fn follow(
         each(step, &sizes, slots);
         follower.exchange(step, &mut sizes);
     }
-    Ok(())
 }
 
 /// The messages of a schedule whose block sizes are a demand matrix: rank i on node i. Messages of no bytes are
@@ -108,11 +108,12 @@ impl<'a> ScheduledSizes<'a> {
         memory: u128,
     ) -> Result<Self, AnalysisError> {
         let (rule, ranks) = (schedule.rule(), schedule.problem.ranks);
+        check(schedule, memory)?;
         let steps = u128::from(rule.steps());
         let needed = 24 * steps * u128::from(ranks) + 16 * counting_work(schedule);
         check_memory("the sizes of all messages", needed, memory)?;
         let (mut shares, mut messages, mut does) = (Vec::new(), Vec::new(), Step::default());
-        follow(schedule, demand, memory, |step, sizes, slots| {
+        follow(schedule, demand, |step, sizes, slots| {
             let first = shares.len();
             shares.resize(first + ranks as usize, (0, 0, 0));
             for rank in 0..ranks as usize {
@@ -128,7 +129,7 @@ impl<'a> ScheduledSizes<'a> {
                     messages.push(bytes);
                 }
             }
-        })?;
+        });
         Ok(Self { schedule, on: Scheduled::new(schedule, machine), shares, messages })
     }
 }

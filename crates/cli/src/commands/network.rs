@@ -203,8 +203,7 @@ pub(super) fn run(
     settings: Settings,
     messages: &Messages,
 ) -> anyhow::Result<Outcome> {
-    let options = &args.common.options;
-    let block = problem(machine, options)?.block_bytes;
+    let block = problem(machine, &args.common.options)?.block_bytes;
     let placed = std::cell::OnceCell::new();
     let (mut subject, head, about);
     let traffic: Box<dyn Traffic + '_> = match messages {
