@@ -184,6 +184,7 @@ fn requests() -> Vec<Vec<String>> {
         &[
             "--algorithm bruck --demand uniform:1",
             "--algorithm direct --ports 3 --demand uniform:1",
+            "--algorithm direct --ports 3 --set packet_bytes=64 --demand uniform:1",
         ],
     ];
     let mut lines: Vec<Vec<String>> = Vec::new();
