@@ -10,7 +10,7 @@ use crate::refused;
 /// The receiver of each rank in each matching that has bytes, or -1; the largest message of each; and the fewest
 /// matchings and bytes.
 #[pyfunction]
-#[expect(clippy::type_complexity, reason = "a tuple of Python")]
+#[expect(clippy::type_complexity, clippy::needless_pass_by_value, reason = "a function of Python")]
 pub(crate) fn plan<'py>(
     py: Python<'py>,
     machine: &Machine,

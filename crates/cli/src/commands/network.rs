@@ -207,7 +207,8 @@ pub(super) fn run(
     let placed = std::cell::OnceCell::new();
     let (mut subject, head, about);
     let traffic: Box<dyn Traffic + '_> = match messages {
-        Messages::Schedule(Named { schedule, name }, sizes) => {
+        Messages::Schedule(found) => {
+            let (Named { schedule, name }, sizes) = &**found;
             subject = Subject::of(schedule, name);
             subject.demand = sizes.as_ref().map(|sizes| sizes.given.clone());
             head = Head::of_schedule(machine, schedule);

@@ -31,7 +31,7 @@ const NODE: u128 = 16;
 /// The messages to simulate.
 pub(super) enum Messages {
     /// One schedule, rank i on node i, and the sizes of its blocks where they differ.
-    Schedule(Named, Option<Sized>),
+    Schedule(Box<(Named, Option<Sized>)>),
     /// Schedules on chosen nodes.
     Jobs(Vec<Job>),
     /// A pattern's name.
@@ -173,7 +173,7 @@ pub(super) fn messages(
         };
         let (found, sizes) =
             on_ranks(machine, args, &subject).map_err(|e| name_both(e, args.model))?;
-        return Ok(Messages::Schedule(found, sizes));
+        return Ok(Messages::Schedule(Box::new((found, sizes))));
     }
     let mut schedules = Vec::new();
     for path in &args.schedule {

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     check_files(&files.map(|(option, path)| (option, path.as_deref())))?;
     let (settings, rest) = request::settings(&mut machine, args)?;
     let (Named { schedule, name }, sizes) = match request::messages(&mut machine, args, rest)? {
-        Messages::Schedule(found, sizes) if args.model == Model::Steps => (found, sizes),
+        Messages::Schedule(found) if args.model == Model::Steps => *found,
         messages => return network::run(&machine, args, settings, &messages),
     };
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);

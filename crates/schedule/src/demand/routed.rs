@@ -138,7 +138,7 @@ impl Demand {
         let mut drawn = 0;
         let mut draw = |below: u64| {
             drawn += 1;
-            (u128::from(mixed(mixed(seed) ^ drawn)) * u128::from(below) >> 64) as u64
+            ((u128::from(mixed(mixed(seed) ^ drawn)) * u128::from(below)) >> 64) as u64
         };
         let mut order: Vec<u64> = (0..experts).collect();
         for i in (1..order.len()).rev() {
