@@ -24,7 +24,7 @@ use crate::{completion, uses};
 
 pub(crate) use commands::{
     Algorithms, Bounds, Calibrate, Check, Compare, Completions, Detect, Machines, Man, MpiProgram,
-    Report, Run, Schedule, Select, Simulate, Sizes, Sweep, Tune, Verify,
+    Placing, Report, Run, Schedule, Select, Simulate, Sizes, Sweep, Tune, Verify,
 };
 pub(crate) use fft::Fft;
 

@@ -17,8 +17,6 @@ pub(crate) mod fewer_ports;
 mod search;
 pub(crate) mod views;
 
-use std::collections::BTreeSet;
-
 use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, NotApplicable, Solution};
 use topocoll_analysis::count;
@@ -226,10 +224,9 @@ impl<'x> Pool<'x> {
                 let Candidate { asked, parameters, .. } = candidate;
                 if candidate.again {
                     let solution = solve(*asked, parameters)?;
-                    let same = solution.schedule.origin.parameters == *parameters
-                        && candidate.is_scaled_to(&solution, self.reference());
-                    if candidate.own || !same {
-                        return Some(found(Some(place), *asked, solution));
+                    if candidate.own || !candidate.is_scaled_to(&solution, self.reference()) {
+                        let parameters = parameters.clone();
+                        return Some(Found { parameters, ..found(Some(place), *asked, solution) });
                     }
                 } else if checked {
                     solve(*asked, parameters)?;
@@ -254,11 +251,6 @@ impl<'x> Pool<'x> {
         }
         // The order of algorithms decides between equal times.
         all.sort_by_key(|found| found.asked);
-        // Settings may have the same schedule at this size.
-        let mut solved = BTreeSet::new();
-        all.retain(|Found { schedule, asked, parameters, .. }| {
-            schedule.is_none() || solved.insert((*asked, parameters.clone()))
-        });
         all.retain(|found| !found.other || found.price.priced == Priced::Exactly);
         let again = all.iter().filter_map(|found| Some((found.asked, found.schedule.clone()?)));
         self.latest = again.collect();

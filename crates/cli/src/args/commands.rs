@@ -27,6 +27,15 @@ pub(crate) struct Sizes {
     pub(crate) demand: Option<String>,
 }
 
+/// Where the ranks of a grid are.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Placing {
+    /// The node of each rank of a grid, one number per line: algorithms see the grid, links are those
+    /// between the nodes, and messages take the machine's routes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) placement: Option<PathBuf>,
+}
+
 #[derive(ClapArgs, Debug)]
 #[command(after_help = examples::SELECT)]
 pub(crate) struct Select {
@@ -57,10 +66,8 @@ pub(crate) struct Select {
     pub(crate) part: Part,
     #[command(flatten)]
     pub(crate) sizes: Sizes,
-    /// The node of each rank of a grid, one number per line: algorithms see the grid, links are those
-    /// between the nodes, and messages take the machine's routes
-    #[arg(long, value_name = "FILE", conflicts_with = "ranks")]
-    pub(crate) placement: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) placing: Placing,
     /// Also show, by block size, what this MPI library would gain: its default algorithm, its fastest and
     /// the options that force it, the best schedule here
     #[arg(long, value_name = "LIBRARY", value_parser = libraries())]
@@ -100,6 +107,8 @@ pub(crate) struct Machines {
 pub(crate) struct Bounds {
     #[command(flatten)]
     pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) placing: Placing,
     #[command(flatten)]
     pub(crate) part: Part,
     #[command(flatten)]
@@ -382,6 +391,8 @@ fn libraries() -> impl TypedValueParser<Value = String> {
 pub(crate) struct Sweep {
     #[command(flatten)]
     pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) placing: Placing,
     /// Block sizes: a range such as 1:1MiB, or a list such as 16,64,1KiB
     #[arg(long, value_parser = block_sizes, default_value = "1:1MiB")]
     pub(crate) blocks: SweptSizes,

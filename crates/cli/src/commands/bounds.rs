@@ -6,6 +6,7 @@ use topocoll_report::words::rate;
 use super::heading::{about_demand, assumed_by};
 use super::plural;
 use super::repairs::{self, Repair};
+use super::request;
 use super::whole::Whole;
 use crate::bar::starting;
 use crate::demand::sizes;
@@ -58,7 +59,7 @@ struct Asymptotic {
 
 pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
-    let machine = machine(&args.common.machine, options)?;
+    let machine = request::placed(machine(&args.common.machine, options)?, &args.placing)?;
     let mut exchange = exchange(&machine, options, &args.part)?;
     let sizes = sizes(&exchange, options, &args.sizes, false)?;
     if let Some(sizes) = &sizes {

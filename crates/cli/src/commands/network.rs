@@ -232,8 +232,7 @@ pub(super) fn run(
             let (on, block_text) = (machine.topology.short_form(), bytes(block));
             if text == ALL_TO_ALL {
                 about = format!("all messages of {block_text} of an all-to-all at once on {on}");
-                let all = AllToAll::new(machine, block, memory()).map_err(topocoll::Error::from)?;
-                Box::new(all)
+                Box::new(AllToAll::new(machine, block, memory()).map_err(topocoll::Error::from)?)
             } else {
                 about = format!("{text} traffic of {block_text} messages on {on}");
                 let flit = settings.flit_bytes;

@@ -10,6 +10,7 @@ use topocoll::contention::{
     Traffic, read_nodes,
 };
 use topocoll::formats::jsonl;
+use topocoll::spec::with_placement;
 use topocoll::{
     Demand, ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Order, Parameters, Ports,
     Problem, Rank, Schedule, Ties,
@@ -215,10 +216,17 @@ pub(super) fn messages(
 }
 
 /// The nodes of ranks that a file lists.
-pub(super) fn nodes_of(path: &Path) -> anyhow::Result<Vec<Rank>> {
+fn nodes_of(path: &Path) -> anyhow::Result<Vec<Rank>> {
     let text = String::from_utf8(read_whole(path, LARGEST_PLACEMENT)?)
         .with_context(|| format!("cannot read `{}`", path.display()))?;
     read_nodes(&text).with_context(|| format!("`{}`", path.display()))
+}
+
+/// The machine with its ranks on the nodes of a file.
+pub(super) fn placed(machine: Machine, placing: &args::Placing) -> anyhow::Result<Machine> {
+    let Some(path) = &placing.placement else { return Ok(machine) };
+    let placed = with_placement(&machine, &nodes_of(path)?);
+    placed.map_err(topocoll::Error::ShortForm).context("--placement")
 }
 
 /// The schedule of all ranks, or of the named subset on its ranks of the machine.

@@ -4,7 +4,6 @@ mod over;
 use anyhow::Context;
 use serde::Serialize;
 use topocoll::contention::{ContentionModel, Estimate, Sync};
-use topocoll::spec::with_placement;
 use topocoll::tune::Modelled;
 use topocoll::{
     AnalysisError, Budget, Choice, Error, Exchange, Machine, NotSimulated, Parameters, Priced,
@@ -169,11 +168,7 @@ struct Extremes {
 
 pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
-    let mut whole = machine(&args.common.machine, options)?;
-    if let Some(path) = &args.placement {
-        let placed = with_placement(&whole, &request::nodes_of(path)?);
-        whole = placed.map_err(Error::ShortForm).context("--placement")?;
-    }
+    let whole = request::placed(machine(&args.common.machine, options)?, &args.placing)?;
     let model = args.model.and_then(request::model);
     within::check(model, &whole)?;
     let mut exchange = self::exchange(&whole, options, &args.part)?;

@@ -204,7 +204,7 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
         return front::run(args);
     }
     check_files(&files(args))?;
-    let machine = machine(&args.common.machine, options)?;
+    let machine = request::placed(machine(&args.common.machine, options)?, &args.placing)?;
     within::check(model, &machine)?;
     let catalogue = catalogue(&machine, options, &args.schedule)?;
     let mut budget = Budget::default();
