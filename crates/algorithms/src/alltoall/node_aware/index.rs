@@ -20,7 +20,7 @@
 use topocoll_schedule::{Axis, Block, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Clusters, Ports, Rank, Route};
 
-use super::steps::{carry_between, classes_between};
+use super::steps::{carry_between, classes_between, names_routes_between};
 use crate::layout::digits::{Digit, Digits};
 use crate::layout::node_rows::each_with;
 use crate::{ByLinks, StepsOf};
@@ -378,7 +378,7 @@ impl Rule for Index {
     }
 
     fn names_routes(&self, _: &RankClasses) -> bool {
-        false
+        names_routes_between(self.between_nodes.as_ref())
     }
 
     /// Nodes are equivalent, as far as they are in the exchange between them.

@@ -47,6 +47,11 @@ pub(super) fn classes_between(clusters: &Clusters, between: Option<&Schedule>) -
     }
 }
 
+/// Whether messages have routes of their own: those of the exchange between nodes.
+pub(super) fn names_routes_between(between: Option<&Schedule>) -> bool {
+    between.map(Schedule::rule).is_some_and(|rule| rule.names_routes(&rule.classes()))
+}
+
 impl Lanes {
     fn carriers(&self, position: u32) -> u32 {
         self.lanes.min(self.row.size(position))
@@ -354,7 +359,7 @@ impl Rule for Lanes {
     }
 
     fn names_routes(&self, _: &RankClasses) -> bool {
-        false
+        names_routes_between(self.between_nodes.as_ref())
     }
 
     /// Slots are by distance, so that nodes of equal size are equivalent, as far as they are in the exchange
