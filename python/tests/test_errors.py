@@ -186,6 +186,7 @@ def array(**fields: Any) -> Any:
 
 #: Every argument that is a whole number, by function and name; 1 is valid. The last are in messages.
 INTEGERS: dict[str, Callable[[Any], object]] = {
+    "plan.startup": lambda one: tc.plan(np.array([[0, 1], [1, 0]]), startup=one),
     "machine.ports": lambda one: tc.machine("full:4", ports=one),
     "machine.ports of a node": lambda one: tc.machine("cluster:2,2", ports=(1, one)),
     "Machine.with_ports.ports": lambda one: tc.machine("full:4").with_ports(one),
