@@ -133,8 +133,8 @@ impl Transform {
         }
     }
 
-    /// The part of a side that the process `which` of `parts` has, as FFTW divides it: all parts have the first
-    /// one's length, and the last ones what is left.
+    /// The part of a side that the process `which` of `parts` has, as FFTW divides it: parts have ceil(side / parts)
+    /// points each; the last ones may have fewer, or none.
     #[must_use]
     pub fn part(side: u64, parts: u32, which: u32) -> Range<u64> {
         let length = side.div_ceil(parts.max(1).into());

@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// What is asked for.
+/// The measurement that the command line names.
 enum Asked {
     /// The hosts.
     Detect,
