@@ -23,8 +23,8 @@ use crate::visit::{Does, Sent, Source, Visitor, Weights};
 /// The most steps counted together: their counts take less than 64 KiB, or of many steps a byte for each.
 const CHUNK: [u32; 2] = [32, 512];
 
-/// Segments visited in a batch of steps: part of a second.
-const BATCH_WORK: u128 = 1 << 22;
+/// Segments visited in a batch of steps: a small part of a second.
+const BATCH_WORK: u128 = 1 << 20;
 
 /// The counts of steps that are kept for equivalent steps, about the most.
 const KEPT: usize = 1 << 12;

@@ -1,4 +1,5 @@
-use topocoll_schedule::{Demand, Schedule};
+use hashbrown::HashMap;
+use topocoll_schedule::{Demand, Schedule, Step};
 use topocoll_topology::Machine;
 
 use crate::count_step::Counter;
@@ -112,7 +113,8 @@ pub fn count_steps(
 }
 
 /// Counts as [`count`] does some steps of a schedule of equal blocks, far apart from each other: until `go_on`,
-/// which gets what was counted every 64 steps, returns false. Returns also the number of those steps.
+/// which gets what was counted every 64 steps or more often, returns false. Returns also the number of those steps. Of a sample
+/// of the ranks every amount is at most what [`count`] gives.
 ///
 /// # Errors
 /// As [`count`].
@@ -120,37 +122,49 @@ pub fn count_while(
     schedule: &Schedule,
     machine: &Machine,
     memory: u128,
+    sample: Option<RankSample>,
     mut go_on: impl FnMut(u32, &Counts) -> bool,
 ) -> Result<(u32, Counts), AnalysisError> {
     read(schedule, machine, |counter, schedule| {
         counter.fits(counter.kept(), memory)?;
+        let counter = match sample {
+            Some(sample) => counter.of_some(sample),
+            None => counter,
+        };
         let (machine, mut steps) = (counter.visitor.machine, 0u32);
+        let often = schedule.rule().steps().div_ceil(64).min(64);
         let sums = counter.each_step(true, |_, _, sums| {
             steps += 1;
-            !steps.is_multiple_of(64) || go_on(steps, &sums.close(schedule, machine))
+            !steps.is_multiple_of(often) || go_on(steps, &sums.close(schedule, machine))
         });
         Ok((steps, sums.close(schedule, machine)))
     })?
 }
 
-/// Counts as [`count`] does, but only a sample of the ranks in each step: every amount is at most
-/// what [`count`] gives.
-///
-/// # Errors
-/// As [`count`].
-pub fn count_some(
-    schedule: &Schedule,
-    machine: &Machine,
-    memory: u128,
-    sample: RankSample,
-) -> Result<Counts, AnalysisError> {
-    read(schedule, machine, |counter, schedule| {
-        counter.fits(counter.kept(), memory)?;
-        let counter = counter.of_some(sample);
-        let machine = counter.visitor.machine;
-        let sums = counter.each_step(false, |_, _, _| true);
-        Ok(sums.close(schedule, machine))
-    })?
+/// The bytes of the largest messages of a schedule's steps, each with the number of those steps, in any order. Takes
+/// time in proportion to steps times the classes of ranks.
+#[must_use]
+pub fn largest_messages(schedule: &Schedule) -> Vec<(u128, u64)> {
+    let (rule, block_bytes) = (schedule.rule(), schedule.problem.block_bytes);
+    let (classes, mut does) = (rule.classes(), Step::default());
+    let (mut of_class, mut steps) = (HashMap::new(), HashMap::new());
+    for step in 0..rule.steps() {
+        let mut read = || {
+            let mut largest = 0;
+            rule.active(step, &classes, &mut |rank| {
+                rule.step(rank, step, &mut does);
+                let sent = does.sends.iter().map(|send| send.slots.bytes(block_bytes));
+                largest = sent.fold(largest, u128::max);
+            });
+            largest
+        };
+        let largest = match rule.class_of_step(step) {
+            Some(class) => *of_class.entry(class).or_insert_with(read),
+            None => read(),
+        };
+        *steps.entry(largest).or_default() += 1;
+    }
+    steps.into_iter().collect()
 }
 
 /// Counts traffic by the steps model: barriers between steps, and a shared link charged its whole load.

@@ -60,7 +60,9 @@ pub use bounds::{
 };
 pub use certificate::{check_certifiable, write_certificate};
 pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflicts};
-pub use counts::{check_counting_work, count, count_some, count_steps, count_while, counting_work};
+pub use counts::{
+    check_counting_work, count, count_steps, count_while, counting_work, largest_messages,
+};
 pub(crate) use error::check_named;
 pub use error::{AnalysisError, check_memory, check_ranks, check_work};
 pub use progress::Progress;

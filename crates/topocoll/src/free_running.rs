@@ -94,10 +94,14 @@ impl FreeRuns {
             let best =
                 choices[..next].iter().map(Choice::ranked_seconds).fold(f64::INFINITY, f64::min);
             let Some(choice) = choices.get(next) else { return Some(next) };
-            if choice.price.time.total() >= best {
+            let time = |choice: &Choice| choice.price.time.total();
+            if time(choice) >= best {
                 return Some(next);
             }
-            let end = choices.len().min(next + BATCH);
+            // The first ones only as far as they are simulated in any case.
+            let most = best.min(WITHIN * time(&choices[0]));
+            let may = choices[next..].iter().take(BATCH).skip(1).take_while(|of| time(of) <= most);
+            let end = next + 1 + may.count();
             let batch = &mut choices[next..end];
             let cases: Vec<_> = batch.iter().map(|choice| self.case(of, choice)).collect();
             let cases: Vec<Case> = cases.into_iter().collect::<Option<_>>()?;

@@ -102,7 +102,7 @@ pub use topocoll_analysis::{
     Counts, Limit, LinkTotals, LowerBound, Measure, Method, Progress, REPLAY_UP_TO, RankSample,
     StepCount, Time, TradeOff, Verification, Violation, asymptotic_bounds, best_bounds, bounds,
     check_certifiable, check_counting_work, check_demand_work, check_memory, check_ranks,
-    check_work, conflicts, contention, count, count_some, count_steps, counting_work, formats,
+    check_work, conflicts, contention, count, count_steps, count_while, counting_work, formats,
     least_load, link_totals, verify, verify_watched, write_certificate,
 };
 pub use topocoll_exec as exec;

@@ -19,7 +19,7 @@ pub(crate) mod views;
 
 use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, NotApplicable, Solution};
-use topocoll_analysis::count;
+use topocoll_analysis::largest_messages;
 use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Schedule};
 use topocoll_topology::parallel;
 
@@ -258,27 +258,28 @@ impl<'x> Pool<'x> {
         all
     }
 
-    /// The price of a candidate at another block size, with its rendezvous where it is exact.
+    /// The price of a candidate of whole blocks at another block size, with its rendezvous where it is exact.
     fn sized(&self, place: usize, price: Price, bytes: u64) -> Price {
-        let (mut sized, machine) =
-            (price.scaled(self.reference(), bytes), self.exchange().machine());
-        let rendezvous = machine.timing.rendezvous;
-        let all = rendezvous.time * price.steps as f64;
-        let seconds = match self.candidates[place].schedule.get() {
-            Some(_) if price.priced != Priced::Exactly || all == 0.0 => 0.0,
-            _ if rendezvous.of(bytes.into()) > 0.0 => all,
-            // No message is larger than all of them.
-            Some(schedule) if rendezvous.of((price.blocks * bytes as f64) as u128) > 0.0 => {
-                let mut schedule = schedule.clone();
-                schedule.problem.block_bytes = bytes;
-                let counted = count(&schedule, machine, None, self.exchange().limits().memory);
-                counted.map_or(all, |counts| counts.time.rendezvous)
-            }
-            _ => 0.0,
-        };
-        sized.time.startup += seconds;
-        sized.time.rendezvous = seconds;
-        sized
+        let (reference, rendezvous) =
+            (self.reference(), self.exchange().machine().timing.rendezvous);
+        let sized = price.scaled(reference, bytes);
+        if price.priced != Priced::Exactly || rendezvous.time == 0.0 {
+            return sized;
+        }
+        sized.waiting(rendezvous, (bytes, true), || {
+            let Candidate { asked, parameters, schedule, largest, .. } = &self.candidates[place];
+            let largest = largest.get_or_init(|| {
+                let solved = || {
+                    let own = self.exchange().request();
+                    let solved = own.solve(self.asked[*asked].algorithm, parameters);
+                    solved.expect("bug: no longer applies").schedule
+                };
+                largest_messages(&schedule.get().cloned().unwrap_or_else(solved))
+            });
+            let at = |of: u128| of / u128::from(reference) * u128::from(bytes);
+            let above = largest.iter().filter(|(of, _)| rendezvous.of(at(*of)) > 0.0);
+            above.map(|(_, steps)| steps).sum()
+        })
     }
 
     /// The name of an algorithm that is asked for.

@@ -2,13 +2,16 @@
 
 use topocoll_algorithms::{ByLinks, Claims, Solution, StepsOf};
 use topocoll_analysis::{
-    BestBounds, Counts, Measure, RankSample, Time, bounds, count, count_some, count_while,
-    counting_work, longer_startups,
+    BestBounds, Counts, Measure, RankSample, Time, bounds, count, count_while, counting_work,
+    largest_messages, longer_startups,
 };
 use topocoll_schedule::Schedule;
-use topocoll_topology::{INTER_NODE, INTRA_NODE, Machine, PerClass, Ports, Timing};
+use topocoll_topology::{INTER_NODE, INTRA_NODE, Machine, PerClass, Ports, Rendezvous, Timing};
 
 use crate::Exchange;
+
+/// The most steps times ranks whose messages are read for their rendezvous.
+const READ: u128 = 1 << 21;
 
 /// The source of a price.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -85,6 +88,41 @@ impl Price {
         time.startup -= std::mem::take(&mut time.rendezvous);
         self
     }
+
+    /// This price, which has none, with the rendezvous of its steps. Those with a message above the size are `counted`
+    /// only if the size of the blocks, and whether messages are of whole ones, do not tell.
+    pub(crate) fn waiting(
+        mut self,
+        rendezvous: Rendezvous,
+        (block_bytes, whole): (u64, bool),
+        counted: impl FnOnce() -> u64,
+    ) -> Self {
+        // Every step has a message of a block.
+        let others = if whole { self.steps.saturating_sub(1) as f64 } else { 0.0 };
+        let largest = ((self.blocks - others) * block_bytes as f64).ceil() as u128;
+        let seconds = match rendezvous {
+            _ if rendezvous.of(largest) == 0.0 => 0.0,
+            _ if whole && rendezvous.of(block_bytes.into()) > 0.0 => {
+                rendezvous.time * self.steps as f64
+            }
+            _ => rendezvous.time * counted() as f64,
+        };
+        self.time.startup += seconds;
+        self.time.rendezvous = seconds;
+        self
+    }
+}
+
+/// Steps with a message above the size of a rendezvous.
+fn steps_above(rendezvous: Rendezvous, schedule: &Schedule) -> u64 {
+    let largest = largest_messages(schedule).into_iter();
+    largest.filter(|(bytes, _)| rendezvous.of(*bytes) > 0.0).map(|(_, steps)| steps).sum()
+}
+
+/// Whether all messages have whole blocks.
+pub(crate) fn moves_whole_blocks(solution: &Solution) -> bool {
+    let bytes = u128::from(solution.schedule.problem.block_bytes);
+    solution.schedule.rule().cuts().is_empty() && solution.claims.bytes % bytes == 0
 }
 
 /// The fastest exact price, otherwise the least floor; of equal prices the first.
@@ -158,7 +196,7 @@ impl<'a> Pricing<'a> {
     /// The price of a solution: by its claims if they give all terms, otherwise counted if it has
     /// at most `work` segments.
     pub(crate) fn price(&self, solution: &Solution, work: u128) -> Price {
-        if let Some(exact) = self.exactly(&solution.claims) {
+        if let Some(exact) = self.exactly(solution) {
             return exact;
         }
         let machine = self.exchange.machine();
@@ -171,68 +209,77 @@ impl<'a> Pricing<'a> {
         self.at_least(&solution.claims)
     }
 
-    /// The price of a schedule whose floor is known, counted step by step; a higher floor if `go_on`, which
-    /// gets every 64 steps how many were counted and the floor by then, returned false. `None` if counting
-    /// exceeds the memory limit.
+    /// The price of a schedule whose floor is known, counted step by step, all of its ranks or a sample of them; a
+    /// higher floor of a sample, or if `go_on`, which gets every 64 steps or more often how many were counted and the floor by
+    /// then, returned false. `None` if counting exceeds the memory limit.
     pub(crate) fn counted(
         &self,
         schedule: &Schedule,
         floor: &Price,
+        sample: Option<RankSample>,
         mut go_on: impl FnMut(u32, &Price) -> bool,
     ) -> Option<Price> {
         let (machine, memory) = (self.exchange.machine(), self.exchange.limits().memory);
-        let raised = |counts: &Counts| self.after(counts, floor);
-        let counted =
-            count_while(schedule, machine, memory, |steps, counts| go_on(steps, &raised(counts)));
+        // Of a sample it is not known how much is left, unless all ranks send as much.
+        let left = sample.is_none() || schedule.rule().classes().count() == 1;
+        let raised = |counts: &Counts| self.after(counts, floor, left);
+        let counted = count_while(schedule, machine, memory, sample, |steps, counts| {
+            go_on(steps, &raised(counts))
+        });
         let (steps, counts) = counted.ok()?;
-        Some(if steps == schedule.rule().steps() {
+        Some(if sample.is_none() && steps == schedule.rule().steps() {
             Price::counted(&counts)
         } else {
             raised(&counts)
         })
     }
 
-    /// A higher floor of a schedule with this floor, by a sample of its ranks in each step.
-    pub(crate) fn by_some(
-        &self,
-        schedule: &Schedule,
-        floor: &Price,
-        sample: RankSample,
-    ) -> Option<Price> {
-        let (machine, memory) = (self.exchange.machine(), self.exchange.limits().memory);
+    /// The floor of a schedule with this floor, after some of its steps were counted; with the bytes of the others
+    /// if they are what is left.
+    fn after(&self, counts: &Counts, floor: &Price, left: bool) -> Price {
+        let steps = floor.steps.saturating_sub(counts.steps) as f64;
+        let all =
+            if left { floor.blocks * self.exchange.problem().block_bytes as f64 } else { 0.0 };
+        let bytes = (all - counts.bytes as f64).max(0.0);
         let Time { startup, transmission, propagation, rearrangement, .. } = floor.time;
-        let some = count_some(schedule, machine, memory, sample).ok()?.time;
+        let some = &counts.time;
+        let least = some.startup - some.rendezvous + steps * self.timing.startup.least();
         let time = Time {
-            startup: startup.max(some.startup - some.rendezvous),
-            transmission: transmission.max(some.transmission),
-            propagation: propagation.max(some.propagation),
+            startup: startup.max(least),
+            transmission: transmission.max(some.transmission + bytes * self.per_byte[1]),
+            propagation: propagation.max(some.propagation + steps * self.propagation),
             rearrangement: rearrangement.max(some.rearrangement),
             block_copies: some.block_copies,
             ..floor.time
         };
-        Some(Price { time, ..*floor })
-    }
-
-    /// The floor of a schedule with this floor, after some of its steps were counted.
-    fn after(&self, counts: &Counts, floor: &Price) -> Price {
-        let steps = floor.steps.saturating_sub(counts.steps) as f64;
-        let bytes = floor.blocks * self.exchange.problem().block_bytes as f64 - counts.bytes as f64;
-        let mut time = counts.time;
-        time.startup += steps * self.timing.startup.least();
-        time.transmission += bytes.max(0.0) * self.per_byte[1];
-        time.propagation += steps * self.propagation;
-        time.barrier = self.barriers(floor.steps);
-        if time.total() > floor.time.total() { Price { time, ..*floor } } else { *floor }
+        Price { time, ..*floor }
     }
 
     /// The price by claims: exact if they give all its terms, else a floor.
-    pub(crate) fn claimed(&self, claims: &Claims) -> Price {
-        self.exactly(claims).unwrap_or_else(|| self.at_least(claims))
+    pub(crate) fn claimed(&self, solution: &Solution) -> Price {
+        self.exactly(solution).unwrap_or_else(|| self.at_least(&solution.claims))
+    }
+
+    /// The price by claims, with the rendezvous of the messages where few are read for it.
+    pub(crate) fn exactly(&self, solution: &Solution) -> Option<Price> {
+        let mut price = self.by_claims(&solution.claims)?;
+        let (schedule, rendezvous) =
+            (&solution.schedule, self.exchange.machine().timing.rendezvous);
+        if rendezvous.time > 0.0 {
+            let rule = schedule.rule();
+            let read = u128::from(rule.steps()) * u128::from(rule.classes().count());
+            if read > READ {
+                return None;
+            }
+            let sizes = (schedule.problem.block_bytes, moves_whole_blocks(solution));
+            price = price.waiting(rendezvous, sizes, || steps_above(rendezvous, schedule));
+        }
+        Some(price)
     }
 
     /// The price by claims, without link contention, if the claims give the link classes of each
-    /// step, or all classes have the same values.
-    pub(crate) fn exactly(&self, claims: &Claims) -> Option<Price> {
+    /// step, or all classes have the same values; without rendezvous.
+    fn by_claims(&self, claims: &Claims) -> Option<Price> {
         let timing = &self.timing;
         // Several messages of a rank share its injection.
         let alone = self.exchange.problem().both_ports() == Ports::from(1);
@@ -242,10 +289,6 @@ impl<'a> Pricing<'a> {
         let overhead = self.exchange.machine().endpoint.message_overhead;
         let of_each = timing.injection.is_unlimited() && overhead == 0.0;
         if !alone && !of_each {
-            return None;
-        }
-        // The largest message of each step is not known.
-        if timing.rendezvous.time > 0.0 {
             return None;
         }
         let hops = claims.hops.filter(|_| claims.contention_free)?;

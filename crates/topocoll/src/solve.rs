@@ -78,7 +78,7 @@ impl Exchange<'_> {
             None => {
                 let (most_steps, own) = algorithm.info().most_steps(given)?;
                 let solution = self.request().solve(algorithm, &own)?;
-                let price = Pricing::new(self).claimed(&solution.claims);
+                let price = Pricing::new(self).claimed(&solution);
                 let found = vec![(solution.schedule.origin.parameters, price)];
                 let mut found = in_steps(found, |(_, price)| price.steps, algorithm, most_steps)?;
                 Ok(found.remove(0))
@@ -93,7 +93,7 @@ impl Exchange<'_> {
     /// An unknown algorithm, or one that does not apply.
     pub fn priced(&self, name: &str, given: &Parameters) -> Result<Option<Choice>, Error> {
         let solution = self.solve(name, given)?;
-        let price = match Pricing::new(self).exactly(&solution.claims) {
+        let price = match Pricing::new(self).exactly(&solution) {
             Some(price) => Some(price),
             None => self.count(&solution.schedule).ok().map(|counts| Price::counted(&counts)),
         };

@@ -11,7 +11,7 @@ use topocoll_topology::{Rank, View, parallel};
 use super::WORK_PER_SETTING;
 use super::search::Searches;
 use crate::exchange::{agrees, in_steps};
-use crate::price::{Price, Pricing};
+use crate::price::{Price, Pricing, moves_whole_blocks};
 use crate::{PartlyPriced, Unsearched};
 
 /// The most segments for pricing all settings of an algorithm.
@@ -26,6 +26,8 @@ pub(super) struct Candidate {
     pub(super) price: Price,
     /// The schedule; where the claims give the price, from when it is asked for.
     pub(super) schedule: OnceLock<Schedule>,
+    /// The largest messages of its steps, from when they are asked for.
+    pub(super) largest: OnceLock<Vec<(u128, u64)>>,
     /// Its exact price where it was counted for one block size.
     pub(super) counted: Option<Price>,
     /// The work of counting it.
@@ -48,7 +50,7 @@ pub(super) struct Candidate {
 
 impl Candidate {
     pub(super) fn new(solution: &Solution, price: Price, pricing: &Pricing<'_>) -> Self {
-        let claimed = pricing.exactly(&solution.claims).is_some();
+        let claimed = pricing.exactly(solution).is_some();
         Self {
             asked: 0,
             parameters: solution.schedule.origin.parameters.clone(),
@@ -58,6 +60,7 @@ impl Candidate {
                 true => OnceLock::new(),
                 false => solution.schedule.clone().into(),
             },
+            largest: OnceLock::new(),
             counted: None,
             work: OnceLock::new(),
             samples: 0,
@@ -98,11 +101,6 @@ impl Candidate {
                 _ => false,
             }
     }
-}
-
-fn moves_whole_blocks(solution: &Solution) -> bool {
-    let bytes = u128::from(solution.schedule.problem.block_bytes);
-    solution.schedule.rule().cuts().is_empty() && solution.claims.bytes % bytes == 0
 }
 
 /// Whether ranks do the same in two schedules of one machine, as far as the first steps of the first ranks show.
@@ -199,7 +197,7 @@ impl Solved {
         }
         let work =
             |schedule: &Schedule| counting_work(schedule, machine, None).min(WORK_PER_SETTING);
-        let open = solutions.iter().filter(|solution| pricing.exactly(&solution.claims).is_none());
+        let open = solutions.iter().filter(|solution| pricing.exactly(solution).is_none());
         let mut left = Vec::new();
         if open.map(|solution| work(&solution.schedule)).sum::<u128>() > WORK_PER_ALGORITHM {
             solutions.sort_by_key(|solution| (solution.claims.steps, solution.claims.bytes));
@@ -220,7 +218,7 @@ impl Solved {
             .collect();
         candidates.extend(left.iter().map(|solution| Candidate {
             beaten: true,
-            ..Candidate::new(solution, pricing.claimed(&solution.claims), pricing)
+            ..Candidate::new(solution, pricing.claimed(solution), pricing)
         }));
         Ok(Self { refused, partly_priced, unsearched: searches.left_out, candidates })
     }

@@ -10,8 +10,8 @@ use super::{Found, MUCH_WORK, PART_FOR_ALL_SIZES, Pool, WORK_PER_SETTING};
 use crate::envelope::{bends, envelope, is_below, promise};
 use crate::price::{Price, Priced, Pricing, best_time};
 
-/// The most ranks that raise a floor at first.
-const SOME: u32 = 64;
+/// The most ranks that raise a floor at first, and then.
+const SOME: [u32; 2] = [4, 64];
 
 impl Pool<'_> {
     /// Counts candidates whose floor is below the least exact time at some block size, within a part of
@@ -37,7 +37,7 @@ impl Pool<'_> {
             let works = open.iter().filter_map(|&(_, place)| Some((place, self.work_of(place)?)));
             let works: Vec<(usize, u128)> = works.collect();
             let is_new = |&&(place, work): &&(usize, u128)| {
-                work > MUCH_WORK && self.candidates[place].samples == 0
+                work > MUCH_WORK && self.candidates[place].samples < 2
             };
             let new: Vec<usize> = works.iter().filter(is_new).map(|&(place, _)| place).collect();
             if !new.is_empty() {
@@ -46,7 +46,7 @@ impl Pool<'_> {
             }
             let Some(&(place, work)) = works.iter().find(|(_, work)| *work <= self.left) else {
                 // The least floors of those that take too long to count are raised once more.
-                let is_new = |&&(place, _): &&(usize, u128)| self.candidates[place].samples < 2;
+                let is_new = |&&(place, _): &&(usize, u128)| self.candidates[place].samples < 3;
                 let Some(&(place, _)) = works.iter().find(is_new).filter(|_| self.samples > 0)
                 else {
                     return open.is_empty();
@@ -86,10 +86,13 @@ impl Pool<'_> {
                 u128::from(self.exchange().problem().ranks) * of / all
             };
             let sample = match samples {
-                0 => RankSample::Spread(u32::try_from(ranks(WORK_PER_SETTING)).ok()?.min(SOME)),
+                0 | 1 => {
+                    let few = u32::try_from(ranks(WORK_PER_SETTING)).ok()?;
+                    RankSample::Spread(few.min(SOME[usize::from(*samples)]))
+                }
                 _ => RankSample::Near(u32::try_from(ranks(2 * MUCH_WORK)).ok()?),
             };
-            self.pricing.by_some(schedule.get()?, price, sample)
+            self.pricing.counted(schedule.get()?, price, Some(sample), |_, _| true)
         });
         let raised: Vec<Option<Price>> = raised.collect();
         for (&place, raised) in places.iter().zip(raised) {
@@ -220,7 +223,7 @@ impl Pool<'_> {
         let progress = &self.exchange().limits().progress;
         let mut steps = 0;
         let pricing = by.unwrap_or(&self.pricing);
-        let price = pricing.counted(schedule, floor, |counted, price| {
+        let price = pricing.counted(schedule, floor, None, |counted, price| {
             (progress.done)(clipped(per_step * u128::from(counted - steps)));
             steps = counted;
             work < MUCH_WORK || go_on(f64::from(steps) / f64::from(all), price)

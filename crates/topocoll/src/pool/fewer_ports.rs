@@ -104,7 +104,7 @@ impl Pool<'_> {
                 let solve = |setting: Parameters| {
                     let given: Parameters = setting.into_iter().chain(limit.clone()).collect();
                     let solution = request.solve(algorithm, &given).ok()?;
-                    let price = self.pricing.claimed(&solution.claims);
+                    let price = self.pricing.claimed(&solution);
                     let floor = price.line(self.reference());
                     if view.is_some() && promise(floor, &lines, &lowest, &sizes).is_none() {
                         return None;

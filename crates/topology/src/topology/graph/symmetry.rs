@@ -274,27 +274,37 @@ impl Graph {
 }
 
 impl Orbit {
-    /// The orbits of members under permutations; one that a permutation does not take anywhere is by itself.
+    /// The orbits of members under permutations that commute; one that a permutation does not take anywhere is by
+    /// itself.
     fn new(members: usize, images: &[&[u32]]) -> Self {
-        let (mut of, mut classes) = (vec![NONE; members], Vec::new());
-        let mut open = Vec::new();
-        for member in 0..members {
-            if of[member] != NONE {
-                continue;
+        /// The first member that is known to be in the class of another.
+        fn first(known: &mut [u32], mut of: u32) -> u32 {
+            while known[of as usize] != of {
+                let next = known[known[of as usize] as usize];
+                of = std::mem::replace(&mut known[of as usize], next);
             }
-            let (class, mut size) = (classes.len() as u32, 0);
-            of[member] = class;
-            open.push(member);
-            while let Some(at) = open.pop() {
-                size += 1;
-                for image in images.iter().map(|images| images[at]).filter(|&image| image != NONE) {
-                    if of[image as usize] == NONE {
-                        of[image as usize] = class;
-                        open.push(image as usize);
-                    }
-                }
+            of
+        }
+        let mut known: Vec<u32> = (0..members as u32).collect();
+        let mut firsts = known.clone();
+        for images in images {
+            // A permutation takes whole orbits of those before to such orbits, so the first members tell where.
+            for &member in firsts.iter().filter(|&&member| images[member as usize] != NONE) {
+                let ends = [member, images[member as usize]].map(|of| first(&mut known, of));
+                known[ends[0].max(ends[1]) as usize] = ends[0].min(ends[1]);
             }
-            classes.push((member as u32, size));
+            firsts.retain(|&member| known[member as usize] == member);
+        }
+        let (mut of, mut classes): (Vec<u32>, Vec<(u32, u32)>) = (vec![NONE; members], Vec::new());
+        for member in 0..members as u32 {
+            let first = first(&mut known, member);
+            if first == member {
+                of[member as usize] = classes.len() as u32;
+                classes.push((member, 0));
+            }
+            let class = of[first as usize];
+            of[member as usize] = class;
+            classes[class as usize].1 += 1;
         }
         Self { of, classes }
     }
