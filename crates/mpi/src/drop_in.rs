@@ -18,8 +18,7 @@
 //! algorithm (`decision`, `library`) and proposes schedules. Then the library's call and these
 //! schedules take turns during the program's calls, and the times of all ranks decide (`trial`).
 //! Results serve equal communicators of the process and the next run (`learned`). Decisions about
-//! blocks of several sizes use the sizes that all ranks know (`vector`). A thread that repeats a
-//! forwarded call needs no look-up (`last`).
+//! blocks of several sizes use the sizes that all ranks know (`vector`).
 //!
 //! # State
 //! Each communicator keeps decisions, plans and some memory (`communicator`) as an attribute, or in the
@@ -47,7 +46,6 @@ mod fortran;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz;
 mod group;
-mod last;
 mod learned;
 mod library;
 mod memory;

@@ -1,8 +1,8 @@
 //! The state of a communicator, kept as its attribute, or by its module of Open MPI.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::symbols as mpi;
@@ -19,12 +19,7 @@ static KEY: OnceLock<Result<c_int, Failed>> = OnceLock::new();
 static FINISHED: AtomicBool = AtomicBool::new(false);
 static LIVE: Mutex<Vec<On>> = Mutex::new(Vec::new());
 
-/// Counts forgotten communicators; threads forget their last communicator when it changes.
-static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
-
 thread_local! {
-    /// The communicator of the thread's last call, its state, and the count of forgotten ones then.
-    static LAST: Cell<Option<(mpi::MPI_Comm, State, u64)>> = const { Cell::new(None) };
     /// The communicators that the thread frees: attributes' callbacks may call on them.
     static FREED: RefCell<Vec<mpi::MPI_Comm>> = const { RefCell::new(Vec::new()) };
 }
@@ -44,30 +39,18 @@ pub(crate) struct On {
 // SAFETY: a handle that any thread may use.
 unsafe impl Send for On {}
 
-/// The count of forgotten communicators. While it stays, a handle means the same communicator.
-#[inline]
-pub(crate) fn forgotten() -> u64 {
-    FORGOTTEN.load(Ordering::Acquire)
-}
-
 /// The state of a communicator, made by all its ranks in their first call; `None` if the library
 /// performs all its calls.
 pub(crate) fn find(on: On) -> Result<Kept, Failed> {
-    let (forgotten, comm) = (forgotten(), on.comm);
     // SAFETY: the module of a communicator in use, on which no other thread calls.
-    let kept = match (unsafe { on.module.as_mut() }, LAST.get()) {
-        (Some(kept), _) => {
+    let kept = match unsafe { on.module.as_mut() } {
+        Some(kept) => {
             if kept.is_null() && !FINISHED.load(Ordering::Relaxed) {
                 *kept = new_state(on)?;
             }
             *kept
         }
-        (None, Some((last, kept, then))) if last == comm && then == forgotten => kept,
-        (None, _) => {
-            let Some(kept) = attribute(comm)? else { return Ok(None) };
-            LAST.set(Some((comm, kept, forgotten)));
-            kept
-        }
+        None => attribute(on)?,
     };
     if kept.is_null() {
         return Ok(None);
@@ -79,29 +62,29 @@ pub(crate) fn find(on: On) -> Result<Kept, Failed> {
     }
 }
 
-/// The attribute of a communicator, null if the library performs all its calls; `None` if
-/// attributes are not possible.
-fn attribute(comm: mpi::MPI_Comm) -> Result<Option<State>, Failed> {
+/// The attribute of a communicator, null if the library performs all its calls.
+fn attribute(on: On) -> Result<State, Failed> {
+    let comm = on.comm;
     // SAFETY: a constant.
     let is_null = comm == unsafe { mpi::RSMPI_COMM_NULL };
     let is_freed = || FREED.with_borrow(|freed| freed.contains(&comm));
+    let (mut kept, mut there): (State, c_int) = (std::ptr::null(), 0);
     if is_null || FINISHED.load(Ordering::Relaxed) || is_freed() {
-        return Ok(None);
+        return Ok(kept);
     }
     let key = match KEY.get() {
         Some(key) => (*key)?,
-        None if !is_initialized() => return Ok(None),
+        None if !is_initialized() => return Ok(kept),
         None => (*KEY.get_or_init(new_key))?,
     };
-    let (mut kept, mut there): (State, c_int) = (std::ptr::null(), 0);
     // SAFETY: a handle that the program vouches for, our key, and places for the answers.
     check(unsafe { mpi::PMPI_Comm_get_attr(comm, key, (&raw mut kept).cast(), &raw mut there) })?;
     if there == 0 {
-        kept = new_state(On { comm, module: std::ptr::null_mut() })?;
+        kept = new_state(on)?;
         // SAFETY: our key; `forget` takes the pointer back.
         check(unsafe { mpi::PMPI_Comm_set_attr(comm, key, kept.cast_mut().cast()) })?;
     }
-    Ok(Some(kept))
+    Ok(kept)
 }
 
 /// The state of a communicator that has none.
@@ -119,7 +102,6 @@ pub(crate) fn forget_module(module: &mut State) {
 }
 
 fn forget_state(is_it: impl Fn(&On) -> bool, kept: State) {
-    FORGOTTEN.fetch_add(1, Ordering::AcqRel);
     locked(&LIVE).retain(|live| !is_it(live));
     if !kept.is_null() {
         // SAFETY: from `new_state`, and given back once.
@@ -182,10 +164,8 @@ pub(crate) fn free(comm: *mut mpi::MPI_Comm, free: impl FnOnce() -> c_int) -> c_
     // SAFETY: the program's communicator, if any.
     let Some(&comm) = (unsafe { comm.as_ref() }) else { return free() };
     FREED.with_borrow_mut(|freed| freed.push(comm));
-    FORGOTTEN.fetch_add(1, Ordering::AcqRel);
     let code = free();
     FREED.with_borrow_mut(Vec::pop);
-    FORGOTTEN.fetch_add(1, Ordering::AcqRel);
     code
 }
 

@@ -50,55 +50,14 @@ impl Blocks {
     }
 }
 
-/// The use of a buffer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Use {
-    Send,
-    Receive,
-}
-
-/// Asks the library whether it accepts a buffer, by a message to or from `MPI_PROC_NULL`: it checks
-/// the arguments and does nothing.
-///
-/// # Errors
-/// The error by which the library refuses it.
-pub(crate) fn taken(
-    data: *mut c_void,
-    count: i64,
-    datatype: mpi::MPI_Datatype,
-    use_: Use,
-    comm: mpi::MPI_Comm,
-) -> Result<(), Failed> {
-    let count = count.clamp(-1, 1) as c_int;
-    // SAFETY: the arguments of a call as the program gives them; a status is plain numbers.
-    check(unsafe {
-        let no_rank = mpi::RSMPI_PROC_NULL;
-        match use_ {
-            Use::Send => mpi::PMPI_Send(data, count, datatype, no_rank, 0, comm),
-            Use::Receive => {
-                let mut status = std::mem::zeroed::<mpi::MPI_Status>();
-                mpi::PMPI_Recv(data, count, datatype, no_rank, 0, comm, &raw mut status)
-            }
-        }
-    })
-}
-
-/// Whether a datatype is predefined by MPI, and so never freed.
-pub(crate) fn is_named(datatype: mpi::MPI_Datatype) -> bool {
-    let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
-    // SAFETY: a handle that is not null, as the program gives it to the library, and places for the
-    // answers.
-    let known = unsafe {
-        datatype != mpi::RSMPI_DATATYPE_NULL
-            && mpi::PMPI_Type_get_envelope(
-                datatype,
-                &raw mut integers,
-                &raw mut addresses,
-                &raw mut datatypes,
-                &raw mut combiner,
-            ) == 0
-    };
-    known && (integers, addresses, datatypes) == (0, 0, 0)
+/// Whether a datatype whose size is known is predefined by MPI.
+fn is_named(datatype: mpi::MPI_Datatype) -> bool {
+    let [mut integers, mut addresses, mut datatypes, mut combiner] = [0; 4];
+    let (to, combiner) =
+        ((&raw mut integers, &raw mut addresses, &raw mut datatypes), &raw mut combiner);
+    // SAFETY: a datatype, and places for the answers.
+    let code = unsafe { mpi::PMPI_Type_get_envelope(datatype, to.0, to.1, to.2, combiner) };
+    code == 0 && (integers, addresses, datatypes) == (0, 0, 0)
 }
 
 /// The layout of blocks in memory.
@@ -109,15 +68,6 @@ pub(crate) struct Placed {
     extent: isize,
     /// Whether their bytes in memory are the packed bytes.
     pub(crate) plain: bool,
-}
-
-/// Elements that MPI packs at once, as their number and their bytes are ints.
-struct Portion {
-    data: *mut u8,
-    count: c_int,
-    /// Their offset in the packed block.
-    at: usize,
-    bytes: c_int,
 }
 
 impl Placed {
@@ -138,85 +88,54 @@ impl Placed {
         self.blocks.data.wrapping_offset(stride.wrapping_mul(index as isize))
     }
 
-    /// Visits a block's elements in order.
+    /// Packs a block into the `packed` bytes, or unpacks it.
     ///
     /// # Errors
-    /// An element of 2 GiB or more, or the error of `each`.
-    fn portions(
+    /// An element of 2 GiB or more, or MPI's error.
+    ///
+    /// # Safety
+    /// The program's buffer has the block, and `packed` has its bytes.
+    pub(crate) unsafe fn copy(
         &self,
         index: u32,
-        mut each: impl FnMut(Portion) -> Result<(), Failed>,
+        packed: *mut u8,
+        packs: bool,
+        comm: mpi::MPI_Comm,
     ) -> Result<(), Failed> {
-        let Blocks { count, bytes, .. } = self.blocks;
-        let (size, most) = (bytes / count.max(1), c_int::MAX as u64);
-        let at_once = most / size.max(1);
+        let Blocks { count, bytes, datatype, .. } = self.blocks;
+        let block = self.block(index);
+        if self.plain {
+            let (from, to) = if packs { (block, packed) } else { (packed, block) };
+            // SAFETY: the caller's promise; our memory and the program's do not overlap.
+            unsafe { ptr::copy_nonoverlapping(from, to, bytes as usize) };
+            return Ok(());
+        }
+        // MPI packs as many elements at once as have a number and bytes that are ints.
+        let size = bytes / count.max(1);
+        let at_once = c_int::MAX as u64 / size.max(1);
         if at_once == 0 {
             return Err(Failed(mpi::MPI_ERR_COUNT as c_int));
         }
         let mut done = 0;
         while done < count {
             let some = at_once.min(count - done);
-            let data = self.block(index).wrapping_offset(self.extent.wrapping_mul(done as isize));
-            let (at, bytes) = ((done * size) as usize, (some * size) as c_int);
-            each(Portion { data, count: some as c_int, at, bytes })?;
+            let (number, room, mut end) = (some as c_int, (some * size) as c_int, 0);
+            let data = block.wrapping_offset(self.extent.wrapping_mul(done as isize)).cast();
+            // SAFETY: the caller's promise.
+            check(unsafe {
+                let at = packed.add((done * size) as usize).cast();
+                if packs {
+                    mpi::PMPI_Pack(data, number, datatype, at, room, &raw mut end, comm)
+                } else {
+                    mpi::PMPI_Unpack(at, room, &raw mut end, data, number, datatype, comm)
+                }
+            })?;
+            // The same on all ranks, so that both ends of a message agree on its length.
+            if packs && end != room {
+                return Err(Failed(mpi::MPI_ERR_INTERN as c_int));
+            }
             done += some;
         }
         Ok(())
-    }
-
-    /// Packs a block into `to`.
-    ///
-    /// # Safety
-    /// The program's buffer has the block, and `to` has room for `bytes`.
-    pub(crate) unsafe fn pack(
-        &self,
-        index: u32,
-        to: *mut u8,
-        comm: mpi::MPI_Comm,
-    ) -> Result<(), Failed> {
-        if self.plain {
-            let from = self.block(index);
-            // SAFETY: the caller's promise; our memory and the program's do not overlap.
-            unsafe { ptr::copy_nonoverlapping(from, to, self.blocks.bytes as usize) };
-            return Ok(());
-        }
-        let datatype = self.blocks.datatype;
-        self.portions(index, |Portion { data, count, at, bytes }| {
-            let mut end = 0;
-            // SAFETY: the caller's promise.
-            check(unsafe {
-                let (from, to) = (data.cast(), to.add(at).cast());
-                mpi::PMPI_Pack(from, count, datatype, to, bytes, &raw mut end, comm)
-            })?;
-            // The same on all ranks, so that both ends of a message agree on its length.
-            if end == bytes { Ok(()) } else { Err(Failed(mpi::MPI_ERR_INTERN as c_int)) }
-        })
-    }
-
-    /// Unpacks a block from `from`.
-    ///
-    /// # Safety
-    /// The program's buffer has the block, and `from` has `bytes`.
-    pub(crate) unsafe fn unpack(
-        &self,
-        index: u32,
-        from: *const u8,
-        comm: mpi::MPI_Comm,
-    ) -> Result<(), Failed> {
-        if self.plain {
-            let to = self.block(index);
-            // SAFETY: the caller's promise; our memory and the program's do not overlap.
-            unsafe { ptr::copy_nonoverlapping(from, to, self.blocks.bytes as usize) };
-            return Ok(());
-        }
-        let datatype = self.blocks.datatype;
-        self.portions(index, |Portion { data, count, at, bytes }| {
-            let mut end = 0;
-            // SAFETY: the caller's promise.
-            check(unsafe {
-                let (from, to) = (from.add(at).cast(), data.cast());
-                mpi::PMPI_Unpack(from, bytes, &raw mut end, to, count, datatype, comm)
-            })
-        })
     }
 }

@@ -7,12 +7,11 @@ use crate::symbols as mpi;
 use topocoll::Collective;
 
 use super::attribute::{On, State, find, finish, free};
-use super::blocks::{Blocks, Use, taken};
-use super::communicator::{Communicator, Done, FORWARDED, Repeat};
+use super::blocks::Blocks;
+use super::communicator::{Communicator, Done, FORWARDED};
 use super::component::{enter, inside, leave};
-use super::last::{Call, Kind};
 use super::vector::Vector;
-use crate::failed::{Failed, locked};
+use crate::failed::{Failed, check, locked};
 
 /// `MPI_IN_PLACE`, a cast that the bindings do not have.
 pub(crate) fn in_place() -> *const c_void {
@@ -56,13 +55,23 @@ impl Named {
         Vector::new(elements, std::iter::once((self.count, 0)))
     }
 
+    /// The count for a message to or from `MPI_PROC_NULL`, by which the library checks the arguments and
+    /// does nothing.
+    fn checked(&self) -> c_int {
+        self.count.clamp(-1, 1) as c_int
+    }
+
     /// # Errors
     /// The library refuses to send from it.
     fn sends(&self, kept: &Communicator) -> Result<(), Failed> {
-        match self.is_in_place() {
-            true => Ok(()),
-            false => taken(self.data.cast_mut(), self.count, self.datatype, Use::Send, kept.comm()),
+        if self.is_in_place() {
+            return Ok(());
         }
+        let Self { data, datatype, .. } = *self;
+        // SAFETY: the arguments of a call as the program gives them.
+        check(unsafe {
+            mpi::PMPI_Send(data, self.checked(), datatype, mpi::RSMPI_PROC_NULL, 0, kept.comm())
+        })
     }
 
     /// # Errors
@@ -71,7 +80,13 @@ impl Named {
         if self.is_in_place() {
             return Err(IN_PLACE_RECEIVED);
         }
-        taken(self.data.cast_mut(), self.count, self.datatype, Use::Receive, kept.comm())
+        let (data, count, no_rank) =
+            (self.data.cast_mut(), self.checked(), unsafe { mpi::RSMPI_PROC_NULL });
+        // SAFETY: the arguments of a call as the program gives them; a status is plain numbers.
+        check(unsafe {
+            let mut status = std::mem::zeroed::<mpi::MPI_Status>();
+            mpi::PMPI_Recv(data, count, self.datatype, no_rank, 0, kept.comm(), &raw mut status)
+        })
     }
 
     /// # Errors
@@ -83,40 +98,11 @@ impl Named {
     }
 }
 
-/// Exchanges, or makes the library's call, and reports errors to the communicator's handler.
+/// Exchanges blocks of one size unless the call is forwarded.
 ///
 /// # Safety
 /// The buffers are as the call promises.
-#[inline]
 unsafe fn equal(
-    operation: Collective,
-    send: Named,
-    receive: Named,
-    on: On,
-    library: impl FnOnce() -> c_int,
-) -> c_int {
-    let (sent, received) = ((send.count, send.datatype), (receive.count, receive.datatype));
-    let call = Call::equal(on.comm, send.is_in_place(), sent, received);
-    let kind = match operation {
-        Collective::AllToAll => Kind::AllToAll,
-        Collective::AllGather => Kind::AllGather,
-    };
-    if call.is_last(kind) {
-        return library();
-    }
-    // SAFETY: the caller's promise.
-    let outcome = unsafe { exchanged(operation, send, receive, on) };
-    if let Ok(Done::Library(repeat)) = outcome {
-        call.remember(kind, repeat);
-    }
-    ended(outcome, on, library)
-}
-
-/// Exchanges unless the call is forwarded.
-///
-/// # Safety
-/// As [`equal`].
-unsafe fn exchanged(
     operation: Collective,
     send: Named,
     receive: Named,
@@ -141,15 +127,16 @@ unsafe fn exchanged(
 fn ended(outcome: Result<Done, Failed>, on: On, library: impl FnOnce() -> c_int) -> c_int {
     match outcome {
         Ok(Done::Ours) => mpi::MPI_SUCCESS as c_int,
-        Ok(Done::Library(Repeat::Timed(timed))) => {
-            let begin = Instant::now();
+        Ok(Done::Library(timed)) => {
+            let begin = timed.map(|call| (call, Instant::now()));
             let code = library();
-            if let Ok(Some(kept)) = find(on) {
-                locked(&kept).performed(timed, Some(begin));
+            if let Some((call, begin)) = begin
+                && let Ok(Some(kept)) = find(on)
+            {
+                locked(&kept).performed(call, begin);
             }
             code
         }
-        Ok(Done::Library(_)) => library(),
         Err(Failed(code)) => {
             if on.module.is_null() {
                 // SAFETY: a communicator; the library reports calls on anything else.
@@ -160,47 +147,43 @@ fn ended(outcome: Result<Done, Failed>, on: On, library: impl FnOnce() -> c_int)
     }
 }
 
-/// The buffer arguments of a call on blocks of several sizes: counts and displacements by rank.
-struct NamedVector<C, D> {
+/// The buffer arguments of a call on blocks of several sizes.
+struct NamedVector<'a> {
     data: *const c_void,
-    counts: *const C,
-    displacements: *const D,
     datatype: mpi::MPI_Datatype,
+    /// By rank, the count and the displacement; `None` if an array is missing.
+    block: Option<&'a dyn Fn(u32) -> (i64, isize)>,
 }
 
-impl<C: Copy, D: Copy> NamedVector<C, D>
-where
-    i64: From<C> + From<D>,
-{
-    fn new(
-        data: *const c_void,
-        counts: *const C,
-        displacements: *const D,
-        datatype: mpi::MPI_Datatype,
-    ) -> Self {
-        Self { data, counts, displacements, datatype }
-    }
-
-    /// The count and the displacement of each rank; `None` without arrays.
-    ///
-    /// # Safety
-    /// Arrays that are not null have a value for each of `ranks`.
-    unsafe fn blocks(&self, ranks: u32) -> Option<impl Iterator<Item = (i64, isize)>> {
-        let (counts, displacements) = (self.counts, self.displacements);
-        let there = !counts.is_null() && !displacements.is_null();
-        there.then_some((0..ranks as usize).map(move |rank| {
-            // SAFETY: the caller's promise.
-            let (count, first) = unsafe { (*counts.add(rank), *displacements.add(rank)) };
-            (i64::from(count), i64::from(first) as isize)
-        }))
-    }
-
-    /// # Safety
-    /// As [`NamedVector::blocks`].
-    unsafe fn vector(&self, ranks: u32) -> Option<Vector> {
-        let elements = Blocks::new(self.data.cast_mut(), 1, self.datatype)?;
+/// By rank, the count and the displacement; `None` if an array is missing.
+///
+/// # Safety
+/// Arrays that are not null have a value for each rank that is asked for.
+unsafe fn arrays<C: Copy + Into<i64>, D: Copy + Into<i64>>(
+    counts: *const C,
+    displacements: *const D,
+) -> Option<impl Fn(u32) -> (i64, isize)> {
+    let there = !counts.is_null() && !displacements.is_null();
+    there.then_some(move |rank| {
         // SAFETY: the caller's promise.
-        Vector::new(elements, unsafe { self.blocks(ranks)? })
+        let (count, first) =
+            unsafe { (*counts.add(rank as usize), *displacements.add(rank as usize)) };
+        (count.into(), first.into() as isize)
+    })
+}
+
+impl<'a> NamedVector<'a> {
+    fn new<B: Fn(u32) -> (i64, isize)>(
+        data: *const c_void,
+        datatype: mpi::MPI_Datatype,
+        block: &'a Option<B>,
+    ) -> Self {
+        Self { data, datatype, block: block.as_ref().map(|block| block as _) }
+    }
+
+    fn vector(&self, ranks: u32) -> Option<Vector> {
+        let elements = Blocks::new(self.data.cast_mut(), 1, self.datatype)?;
+        Vector::new(elements, (0..ranks).map(self.block?))
     }
 
     /// One block that the library accepts only if it accepts all blocks: of the largest count, or
@@ -208,12 +191,8 @@ where
     ///
     /// # Errors
     /// An array is missing.
-    ///
-    /// # Safety
-    /// As [`NamedVector::blocks`].
-    unsafe fn named(&self, ranks: u32) -> Result<Named, Failed> {
-        // SAFETY: the caller's promise.
-        let counts = unsafe { self.blocks(ranks) }.ok_or(NO_ARRAY)?.map(|(count, _)| count);
+    fn named(&self, ranks: u32) -> Result<Named, Failed> {
+        let counts = (0..ranks).map(self.block.ok_or(NO_ARRAY)?).map(|(count, _)| count);
         let count = counts.reduce(|a, b| if a.min(b) < 0 { -1 } else { a.max(b) }).unwrap_or(0);
         Ok(Named { data: self.data, count, datatype: self.datatype })
     }
@@ -223,94 +202,50 @@ where
 ///
 /// # Safety
 /// The same.
-unsafe fn vector<C: Copy, D: Copy>(
-    send: &NamedVector<C, D>,
-    receive: &NamedVector<C, D>,
-    on: On,
-    library: impl FnOnce() -> c_int,
-) -> c_int
-where
-    i64: From<C> + From<D>,
-{
-    let call = Call::on(on.comm);
-    if call.is_last(Kind::Vector) {
-        return library();
-    }
-    // SAFETY: the caller's promise.
-    let outcome = unsafe { exchanged_vector(send, receive, on) };
-    if let Ok(Done::Library(repeat)) = outcome {
-        call.remember(Kind::Vector, repeat);
-    }
-    ended(outcome, on, library)
-}
-
-/// As [`exchanged`], for an all-to-all of blocks of several sizes.
-///
-/// # Safety
-/// The same.
-unsafe fn exchanged_vector<C: Copy, D: Copy>(
-    send: &NamedVector<C, D>,
-    receive: &NamedVector<C, D>,
-    on: On,
-) -> Result<Done, Failed>
-where
-    i64: From<C> + From<D>,
-{
+unsafe fn vector(send: &NamedVector, receive: &NamedVector, on: On) -> Result<Done, Failed> {
     let Some(kept) = find(on)? else { return Ok(FORWARDED) };
     let mut kept = locked(&kept);
-    if let Some(repeat) = kept.forwards_vector() {
-        return Ok(Done::Library(repeat));
+    if kept.forwards_vector() {
+        return Ok(FORWARDED);
     }
     let (ranks, in_place) = (kept.ranks(), send.data == in_place());
+    let from = if in_place { Some(None) } else { send.vector(ranks).map(Some) };
+    let to = receive.vector(ranks);
+    let taken = |kept: &Communicator| {
+        if !in_place {
+            send.named(ranks)?.sends(kept)?;
+        }
+        receive.named(ranks)?.receives(kept)
+    };
     // SAFETY: the caller's promise.
-    unsafe {
-        let from = if in_place { Some(None) } else { send.vector(ranks).map(Some) };
-        let to = receive.vector(ranks);
-        let taken = |kept: &Communicator| {
-            if !in_place {
-                send.named(ranks)?.sends(kept)?;
-            }
-            receive.named(ranks)?.receives(kept)
-        };
-        kept.exchange_vector(Collective::AllToAll, (from, to), taken)
-    }
+    unsafe { kept.exchange_vector(Collective::AllToAll, (from, to), taken) }
 }
 
-/// As [`exchanged`], for an all-gather of blocks of several sizes.
+/// As [`equal`], for an all-gather of blocks of several sizes.
 ///
 /// # Safety
 /// The same.
-unsafe fn gathered_vector<C: Copy, D: Copy>(
-    send: Named,
-    receive: &NamedVector<C, D>,
-    on: On,
-) -> Result<Done, Failed>
-where
-    i64: From<C> + From<D>,
-{
+unsafe fn gathered(send: Named, receive: &NamedVector, on: On) -> Result<Done, Failed> {
     let Some(kept) = find(on)? else { return Ok(FORWARDED) };
     let mut kept = locked(&kept);
-    let (ranks, rank) = (kept.ranks(), kept.rank() as usize);
+    let (ranks, rank) = (kept.ranks(), kept.rank());
+    let to = receive.vector(ranks);
+    let from = if send.is_in_place() { Some(None) } else { send.vector().map(Some) };
+    let taken = |kept: &Communicator| {
+        send.sends(kept)?;
+        let mut all = receive.named(ranks)?;
+        let (count, first) = receive.block.ok_or(NO_ARRAY)?(rank);
+        // Open MPI accepts a negative count of another rank.
+        if cfg!(open_mpi) && count >= 0 {
+            all.count = all.count.abs();
+        }
+        all.receives(kept)?;
+        let bytes = Blocks::new(receive.data.cast_mut(), 1, receive.datatype);
+        let offset = bytes.map_or(0, |one| (first as i64).wrapping_mul(one.bytes as i64));
+        send.differs(Named { count, ..all }, offset)
+    };
     // SAFETY: the caller's promise.
-    unsafe {
-        let to = receive.vector(ranks);
-        let from = if send.is_in_place() { Some(None) } else { send.vector().map(Some) };
-        let taken = |kept: &Communicator| {
-            send.sends(kept)?;
-            let mut all = receive.named(ranks)?;
-            let own = receive.blocks(ranks).and_then(|mut blocks| blocks.nth(rank));
-            let (count, first) = own.ok_or(NO_ARRAY)?;
-            // Open MPI accepts a negative count of another rank.
-            if cfg!(open_mpi) && count >= 0 {
-                all.count = all.count.abs();
-            }
-            all.receives(kept)?;
-            let bytes = Blocks::new(receive.data.cast_mut(), 1, receive.datatype);
-            let offset = bytes.map_or(0, |one| (first as i64).wrapping_mul(one.bytes as i64));
-            send.differs(Named { count, ..all }, offset)
-        };
-        kept.exchange_vector(Collective::AllGather, (from, to), taken)
-    }
+    unsafe { kept.exchange_vector(Collective::AllGather, (from, to), taken) }
 }
 
 /// Exports a call, which `$library` forwards; with the name of its communicator also the call from inside Open MPI.
@@ -348,7 +283,7 @@ macro_rules! exchange {
         ) $(or $inside)?, comm, library => {
             let send = Named::new(sendbuf, sendcount, sendtype);
             let receive = Named::new(recvbuf, recvcount, recvtype);
-            equal(Collective::$operation, send, receive, comm, library)
+            ended(equal(Collective::$operation, send, receive, comm), comm, library)
         });
     };
 }
@@ -369,9 +304,10 @@ macro_rules! exchange_vector {
             recvbuf: *mut c_void, recvcounts: *const $count, rdispls: *const $displacement,
             recvtype: mpi::MPI_Datatype, comm: mpi::MPI_Comm
         ) $(or $inside)?, comm, library => {
-            let send = NamedVector::new(sendbuf, sendcounts, sdispls, sendtype);
-            let receive = NamedVector::new(recvbuf, recvcounts, rdispls, recvtype);
-            vector(&send, &receive, comm, library)
+            let (sent, received) = (arrays(sendcounts, sdispls), arrays(recvcounts, rdispls));
+            let send = NamedVector::new(sendbuf, sendtype, &sent);
+            let receive = NamedVector::new(recvbuf, recvtype, &received);
+            ended(vector(&send, &receive, comm), comm, library)
         });
     };
 }
@@ -390,8 +326,9 @@ macro_rules! gather_vector {
             recvtype: mpi::MPI_Datatype, comm: mpi::MPI_Comm
         ) $(or $inside)?, comm, library => {
             let send = Named::new(sendbuf, sendcount, sendtype);
-            let receive = NamedVector::new(recvbuf, recvcounts, displs, recvtype);
-            ended(gathered_vector(send, &receive, comm), comm, library)
+            let received = arrays(recvcounts, displs);
+            let receive = NamedVector::new(recvbuf, recvtype, &received);
+            ended(gathered(send, &receive, comm), comm, library)
         });
     };
 }

@@ -4,7 +4,6 @@ mod made;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use crate::symbols::{self as mpi, keep};
@@ -61,23 +60,10 @@ struct Decided {
 /// Who performs a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Done {
-    /// An exchange of ours.
+    /// An exchange of ours has.
     Ours,
-    /// The library.
-    Library(Repeat),
-}
-
-/// Equal calls after one that the library performs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Repeat {
-    /// The library performs all of them.
-    Always,
-    /// The library performs this many, to be counted down.
-    Counted(*const AtomicU64),
-    /// They need a look-up.
-    Never,
-    /// They need a look-up, and the time of this call matters.
-    Timed(Timed),
+    /// The library; with a call whose time matters.
+    Library(Option<Timed>),
 }
 
 /// A call of the library whose time matters.
@@ -118,7 +104,7 @@ impl Communicator {
 
     /// Proposes schedules for a subject, as a trial does: how many on all ranks, and which on the first.
     pub(crate) fn propose(&mut self, subject: Subject) -> Result<(usize, Vec<Ours>), Failed> {
-        self.agreed(subject, 0, |_| Ok(()), None)?;
+        self.agreed(subject, |_| Ok(()), None)?;
         let decided = self.decided.get(&subject.number()).ok_or(UNDECIDED)?;
         let ours = decided.trial.as_ref().map_or_else(Vec::new, |(_, ours)| ours.clone());
         Ok((decided.schedules.len(), ours))
@@ -127,7 +113,7 @@ impl Communicator {
     /// Lets a candidate perform all next calls of a subject; all ranks call it.
     pub(crate) fn perform_by(&mut self, subject: Subject, candidate: usize) -> Result<(), Failed> {
         let decided = self.decided.get_mut(&subject.number()).ok_or(UNDECIDED)?;
-        decided.course.follow(&[Calls::always(candidate)]);
+        decided.course = Course::new(&[Calls::always(candidate)]);
         Ok(())
     }
 
@@ -175,16 +161,17 @@ impl Communicator {
         odd: Option<Ask>,
         exchange: impl FnOnce(&mut Self, Calls) -> Result<(), Failed>,
     ) -> Result<Done, Failed> {
-        let turn = match self.agreed(subject, bytes, taken, odd)? {
-            Performs::Library(repeat) => return Ok(Done::Library(repeat)),
-            Performs::Ours(turn) => turn,
-        };
-        let begin = (turn.timed || is_traced(self.rank)).then(Instant::now);
+        let Some(turn) = self.agreed(subject, taken, odd)? else { return Ok(FORWARDED) };
+        let timed = (turn.timed || is_traced(self.rank)).then_some(Timed { subject, turn, bytes });
+        if turn.candidate == 0 {
+            return Ok(Done::Library(timed));
+        }
+        let begin = Instant::now();
         let outcome = exchange(self, turn);
         if self.ended(outcome)?.is_none() {
             return Ok(FORWARDED);
         }
-        self.performed(Timed { subject, turn, bytes }, begin);
+        timed.into_iter().for_each(|call| self.performed(call, begin));
         Ok(Done::Ours)
     }
 
@@ -281,23 +268,23 @@ impl Communicator {
 
     /// Whether the library performs an all-to-all of blocks of several sizes, and its time does not
     /// matter: then the call is counted, and its blocks need no look.
-    pub(crate) fn forwards_vector(&mut self) -> Option<Repeat> {
+    pub(crate) fn forwards_vector(&mut self) -> bool {
         let (operation, vector, sizes) = (Collective::AllToAll, true, Sizes::Own);
         if self.channel.words.is_lost() {
-            return Some(Repeat::Always);
+            return true;
         }
-        let decided = self.decided.get_mut(&Subject { operation, vector, sizes }.number())?;
-        let turn = decided.course.turn()?;
-        if turn.candidate != 0 || turn.timed || is_traced(self.rank) {
-            return None;
+        let number = Subject { operation, vector, sizes }.number();
+        let Some(Decided { course, .. }) = self.decided.get_mut(&number) else { return false };
+        let forwards = course.turn().is_some_and(|turn| turn.candidate == 0 && !turn.timed)
+            && !is_traced(self.rank);
+        if forwards {
+            course.count();
         }
-        decided.course.count();
-        Some(Repeat::Counted(decided.course.free()))
+        forwards
     }
 
     /// Takes the time of a call that has ended.
-    pub(crate) fn performed(&mut self, call: Timed, begin: Option<Instant>) {
-        let Some(begin) = begin else { return };
+    pub(crate) fn performed(&mut self, call: Timed, begin: Instant) {
         let Timed { subject, turn, bytes } = call;
         let nanoseconds = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         if turn.timed
@@ -312,30 +299,27 @@ impl Communicator {
         }
     }
 
-    /// Agrees with all ranks on who performs a call, if that is not decided. `bytes` are those that
-    /// this rank sends. `odd` is the reason why it cannot exchange, even if the library accepts the
-    /// arguments.
+    /// Agrees with all ranks on who performs a call, if that is not decided: the turn, or `None` if the
+    /// library performs it and its time does not matter. `odd` is the reason why this rank cannot
+    /// exchange, even if the library accepts the arguments.
     fn agreed(
         &mut self,
         subject: Subject,
-        bytes: u64,
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
         odd: Option<Ask>,
-    ) -> Result<Performs, Failed> {
+    ) -> Result<Option<Calls>, Failed> {
         if self.channel.words.is_lost() {
-            return Ok(Performs::Library(Repeat::Always));
+            return Ok(None);
         }
         let number = subject.number();
         // Counted even if the call fails: all ranks count the same calls.
         let turn = self.turn(number);
-        if let Some(turn) = turn
-            && turn.candidate == 0
-        {
-            return Ok(self.follows(subject, turn, bytes));
+        if turn.is_some_and(|turn| turn.candidate == 0) {
+            return Ok(turn);
         }
         // If the library performs all calls, other ranks are in its call already.
         if subject.sizes == Sizes::Unknown && self.is_at_library() {
-            return Ok(Performs::Library(Repeat::Never));
+            return Ok(None);
         }
         let ask = match (taken(self), odd) {
             (Err(failed), _) => Ask::Refused(failed),
@@ -371,15 +355,15 @@ impl Communicator {
         }
         let agreed = self.ended(agreed)?;
         if self.channel.words.is_lost() {
-            return Ok(Performs::Library(Repeat::Always));
+            return Ok(None);
         }
-        if let Some(turn) = turn {
-            return Ok(self.follows(subject, turn, bytes));
+        if turn.is_some() {
+            return Ok(turn);
         }
         match self.decided.get_mut(&number) {
             Some(decided) => {
                 decided.trial = trial;
-                decided.course.follow(&turns);
+                decided.course = Course::new(&turns);
             }
             None => {
                 let follows = agreed == Some(Agreed::Follow);
@@ -389,29 +373,13 @@ impl Communicator {
                 self.decided.insert(number, Decided { schedules, course, trial });
             }
         }
-        let turn = self.turn(number).ok_or(UNDECIDED)?;
-        Ok(self.follows(subject, turn, bytes))
+        self.turn(number).map(Some).ok_or(UNDECIDED)
     }
 
     /// The turn of a call, which is counted; `None` if the ranks must decide.
     fn turn(&mut self, number: u64) -> Option<Calls> {
         let course = &mut self.decided.get_mut(&number)?.course;
         course.turn().inspect(|_| course.count())
-    }
-
-    /// Who performs a call of this turn.
-    fn follows(&self, subject: Subject, turn: Calls, bytes: u64) -> Performs {
-        let Some(decided) = self.decided.get(&subject.number()) else {
-            return Performs::Library(Repeat::Never);
-        };
-        if turn.candidate != 0 {
-            return Performs::Ours(turn);
-        }
-        let is_timed = turn.timed || is_traced(self.rank);
-        Performs::Library(match is_timed {
-            true => Repeat::Timed(Timed { subject, turn, bytes }),
-            false => Repeat::Counted(decided.course.free()),
-        })
     }
 
     /// Whether the library performs the next calls of all decided subjects.
@@ -448,14 +416,8 @@ fn odd(own: Option<(Option<u64>, u64)>) -> Option<Ask> {
     sent.filter(|&sent| sent != received).map(|_| Ask::Refused(DISAGREED))
 }
 
-/// The call and all equal calls are forwarded.
-pub(crate) const FORWARDED: Done = Done::Library(Repeat::Always);
-
-/// Who performs a call that all ranks have agreed on.
-enum Performs {
-    Ours(Calls),
-    Library(Repeat),
-}
+/// The library performs a call whose time does not matter.
+pub(crate) const FORWARDED: Done = Done::Library(None);
 
 /// The schedule of a turn.
 fn schedule(

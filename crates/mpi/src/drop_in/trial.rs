@@ -334,7 +334,7 @@ mod tests {
                 let reports = ranks.each_ref().map(Course::report);
                 news.extend(trial.settle(&[&reports[0], &reports[1]]));
                 let turns = trial.course();
-                ranks.iter_mut().for_each(|course| course.follow(&turns));
+                ranks = [(); 2].map(|()| Course::new(&turns));
             }
             for (rank, course) in ranks.iter_mut().enumerate() {
                 let turn = course.turn().expect("a turn");

@@ -264,19 +264,19 @@ pub(crate) unsafe fn perform(
     window: Option<&mut Window>,
 ) -> Result<(), Failed> {
     let comm = channel.words.comm();
-    let work = memory.work(endpoint.workspace_bytes())?;
+    let work = memory.work.of(endpoint.workspace_bytes())?;
     let input = match from.row {
         Some(row) => row,
-        None => memory.input(endpoint.input_bytes())?,
+        None => memory.input.of(endpoint.input_bytes())?,
     };
     for i in (0..endpoint.plan().input_blocks()).filter(|_| from.row.is_none()) {
         let (block, number, begin) = (from.block)(i);
         // SAFETY: the program's blocks, and room for all of them.
-        unsafe { block.pack(number, input.add(begin), comm)? };
+        unsafe { block.copy(number, input.add(begin), true, comm)? };
     }
     let output = match to.row {
         Some(row) => row,
-        None => memory.output(endpoint.output_bytes())?,
+        None => memory.output.of(endpoint.output_bytes())?,
     };
     let buffers = RawBuffers { input, output, work };
     // SAFETY: memories of these sizes, which only this call uses.
@@ -284,7 +284,7 @@ pub(crate) unsafe fn perform(
     for i in (0..endpoint.plan().problem().ranks).filter(|_| to.row.is_none()) {
         let (block, number, begin) = (to.block)(i);
         // SAFETY: the program's blocks, and all of them in the output.
-        unsafe { block.unpack(number, output.add(begin), comm)? };
+        unsafe { block.copy(number, output.add(begin), false, comm)? };
     }
     Ok(())
 }
