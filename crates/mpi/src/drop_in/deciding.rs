@@ -7,7 +7,7 @@ use topocoll::exec::Endpoint;
 
 use super::course::Calls;
 use super::decision::{Rules, decide};
-use super::library::Library;
+use super::library::loaded;
 use super::ours::{Ours, Subject};
 use super::place::Place;
 use super::process::{learned, once, say, settings, warn, world};
@@ -84,7 +84,7 @@ impl Deciding<'_> {
         let tries = *tune != Tune::Off;
         let (has_window, sync) = (self.key.is_some(), settings().sync);
         let rules = Rules { wish, tries, has_window, sync };
-        let decision = decide(self.places, rules, Library::loaded(), self.subject);
+        let decision = decide(self.places, rules, loaded(), self.subject);
         if let Some(warning) = decision.warning
             && world().0 == 0
         {

@@ -1,9 +1,9 @@
 //! Chooses an algorithm or the library for an operation on blocks of a size.
 
-use topocoll::tune::unaware;
+use topocoll::tune::{Library, unaware};
 use topocoll::{Budget, Choice, Error, Exchange, Parameters, Sync};
 
-use super::library::Library;
+use super::library::uses;
 use super::ours::{Ours, Subject, problem};
 use super::place::Place;
 use super::settings::Wish;
@@ -53,7 +53,7 @@ pub(crate) struct Rules {
 pub(crate) fn decide(
     places: &[Place],
     rules: Rules,
-    library: Library,
+    library: Option<&Library>,
     subject: Subject,
 ) -> Decision {
     let Subject { operation, sizes, .. } = subject;
@@ -101,7 +101,7 @@ pub(crate) fn decide(
 fn fastest(
     place: &Place,
     rules: Rules,
-    library: Library,
+    library: Option<&Library>,
     subject: Subject,
 ) -> Result<Decision, Error> {
     let (machine, operation, block_bytes) =
@@ -115,7 +115,7 @@ fn fastest(
         Ok(alone) => alone.install(|| exchange.select()),
         Err(_) => exchange.select(),
     }?;
-    let uses = library.uses(operation, problem.ranks, block_bytes).iter();
+    let uses = uses(library, operation, problem.ranks, block_bytes).iter();
     let theirs = uses.filter_map(|name| {
         let choice = unaware(machine, &problem, name).ok()?;
         Some((*name, choice.price.time.total()))
@@ -189,6 +189,7 @@ impl Decision {
 #[cfg(test)]
 mod tests {
     use topocoll::Collective;
+    use topocoll::tune::LIBRARIES;
 
     use super::*;
     use crate::drop_in::place::{Known, places};
@@ -211,7 +212,7 @@ mod tests {
 
     fn decided(places: &[Place], rules: Rules, kind: (Collective, bool, Sizes)) -> Decision {
         let (operation, vector, sizes) = kind;
-        decide(places, rules, Library::OpenMpi, Subject { operation, vector, sizes })
+        decide(places, rules, LIBRARIES.first(), Subject { operation, vector, sizes })
     }
 
     fn on(nodes: &[u32], operation: Collective, bytes: u64) -> Decision {

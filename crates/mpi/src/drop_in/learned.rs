@@ -68,13 +68,14 @@ impl Run {
     /// # Errors
     /// A difference to this run.
     fn fits(&self, other: &Self) -> Result<(), String> {
-        let fields = |run: &Self| {
-            let (machine, mpi, ranks) =
-                (run.machine.clone(), run.mpi.clone(), run.ranks.to_string());
-            [("machine", machine), ("mpi", mpi), ("ranks", ranks)]
-        };
-        let mut both = fields(other).into_iter().zip(fields(self));
-        both.find(|(theirs, own)| theirs != own).map_or(Ok(()), |((field, theirs), (_, own))| {
+        let ranks = [other, self].map(|run| run.ranks.to_string());
+        let fields = [
+            ("machine", &other.machine, &self.machine),
+            ("mpi", &other.mpi, &self.mpi),
+            ("ranks", &ranks[0], &ranks[1]),
+        ];
+        let different = fields.into_iter().find(|(_, theirs, own)| theirs != own);
+        different.map_or(Ok(()), |(field, theirs, own)| {
             let what = format!("`{field}` is `{theirs}`, and this run has `{own}`");
             Err(format!("{what}; delete the file or name another"))
         })

@@ -4,18 +4,9 @@ use std::ffi::{CStr, c_char, c_int};
 
 use crate::symbols as mpi;
 use topocoll::Collective;
-use topocoll::tune::LIBRARIES;
+use topocoll::tune::{LIBRARIES, Library};
 
 use crate::failed::{Failed, check};
-
-/// The MPI that is loaded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Library {
-    /// Version 4.1, and versions with the same rules.
-    OpenMpi,
-    Mpich,
-    Other,
-}
 
 /// A text of the library, of at most `most` bytes, which `ask` writes with its length.
 ///
@@ -47,43 +38,34 @@ pub(crate) fn processor() -> String {
     answer(mpi::MPI_MAX_PROCESSOR_NAME, ask).unwrap_or_default()
 }
 
-impl Library {
-    pub(crate) fn loaded() -> Self {
-        match version() {
-            text if text.starts_with("Open MPI v4") => Self::OpenMpi,
-            text if text.starts_with("MPICH") => Self::Mpich,
-            _ => Self::Other,
-        }
-    }
+/// The loaded library's algorithms and rules, if they are known.
+pub(crate) fn loaded() -> Option<&'static Library> {
+    let name = match version() {
+        // Version 4.1, and versions with the same rules.
+        text if text.starts_with("Open MPI v4") => "openmpi",
+        text if text.starts_with("MPICH") => "mpich",
+        _ => return None,
+    };
+    LIBRARIES.iter().find(|library| library.name == name)
+}
 
-    /// Its algorithms and rules, if they are known.
-    pub(crate) fn known(self) -> Option<&'static topocoll::tune::Library> {
-        let name = match self {
-            Self::OpenMpi => "openmpi",
-            Self::Mpich => "mpich",
-            Self::Other => return None,
-        };
-        LIBRARIES.iter().find(|library| library.name == name)
-    }
-
-    /// Names of the algorithms that it may use for blocks of `bytes`, with radix 2 if they have
-    /// one. If several are possible, predictions use the best.
-    pub(crate) fn uses(
-        self,
-        operation: Collective,
-        ranks: u32,
-        bytes: u64,
-    ) -> &'static [&'static str] {
-        match (operation, self.known()) {
-            (Collective::AllToAll, Some(library)) => {
-                match library.default(operation, ranks, bytes).name {
-                    "bruck" | "brucks" => &["bruck"],
-                    _ => &["direct"],
-                }
+/// Names of the algorithms that a library may use for blocks of `bytes`, with radix 2 if they have
+/// one. If several are possible, predictions use the best.
+pub(crate) fn uses(
+    library: Option<&Library>,
+    operation: Collective,
+    ranks: u32,
+    bytes: u64,
+) -> &'static [&'static str] {
+    match (operation, library) {
+        (Collective::AllToAll, Some(library)) => {
+            match library.default(operation, ranks, bytes).name {
+                "bruck" | "brucks" => &["bruck"],
+                _ => &["direct"],
             }
-            (Collective::AllToAll, None) => &["direct", "bruck"],
-            (Collective::AllGather, _) => &["recursive-doubling", "concat", "ring"],
         }
+        (Collective::AllToAll, None) => &["direct", "bruck"],
+        (Collective::AllGather, _) => &["recursive-doubling", "concat", "ring"],
     }
 }
 
@@ -93,7 +75,8 @@ mod tests {
 
     #[test]
     fn open_mpi_combines_small_blocks_of_many_ranks() {
-        let uses = |ranks, bytes| Library::OpenMpi.uses(Collective::AllToAll, ranks, bytes)[0];
+        let open_mpi = LIBRARIES.first();
+        let uses = |ranks, bytes| uses(open_mpi, Collective::AllToAll, ranks, bytes)[0];
         for (ranks, bytes, expected) in [
             (15, 64, "direct"),
             (16, 1, "direct"),

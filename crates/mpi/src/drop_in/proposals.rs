@@ -7,7 +7,7 @@ use topocoll::{Collective, tune};
 use super::blocks::Blocks;
 use super::communicator::Communicator;
 use super::learned::{Compared, Learned};
-use super::library::{Library, version};
+use super::library::{loaded, version};
 use super::ours::{Ours, Subject};
 use super::process::run;
 use super::trial::Kept;
@@ -50,7 +50,7 @@ impl Proposals {
     /// The library that is loaded, and its version.
     #[must_use]
     pub fn library(&self) -> (Option<&'static tune::Library>, String) {
-        (Library::loaded().known(), version())
+        (loaded(), version())
     }
 
     /// The machine that the first rank has found.

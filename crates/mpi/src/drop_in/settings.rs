@@ -71,17 +71,11 @@ impl Settings {
             let refused = match &*variable {
                 // The library's own.
                 "TOPOCOLL_PRIORITY" if parameter.is_some() => Ok(()),
-                "TOPOCOLL_ALGORITHM" => settings.force(value),
-                "TOPOCOLL_MACHINE" => settings.on(value, world),
-                "TOPOCOLL_SYNC" => settings.keep_in_step(value),
-                "TOPOCOLL_TUNE" => settings.tune(value),
-                "TOPOCOLL_TRACE" => match value.as_str() {
-                    "" | "0" | "1" => {
-                        settings.trace = value == "1";
-                        Ok(())
-                    }
-                    _ => Err("must be 0 or 1".to_owned()),
-                },
+                "TOPOCOLL_ALGORITHM" => wishes(value).map(|wishes| settings.wishes = wishes),
+                "TOPOCOLL_MACHINE" => machine(value, world).map(|given| settings.machine = given),
+                "TOPOCOLL_SYNC" => sync(value).map(|sync| settings.sync = sync),
+                "TOPOCOLL_TUNE" => tune(value).map(|tune| settings.tune = tune),
+                "TOPOCOLL_TRACE" => trace(value).map(|trace| settings.trace = trace),
                 _ => Err(format!("no such variable; there are {}", NAMES.join(", "))),
             };
             if let Err(reason) = refused {
@@ -96,86 +90,84 @@ impl Settings {
         self.names.get(variable).map_or(variable, String::as_str)
     }
 
-    fn keep_in_step(&mut self, value: &str) -> Result<(), String> {
-        self.sync = match value {
-            "" => None,
-            "free" => Some(Sync::Free),
-            "barrier" => Some(Sync::Barrier),
-            _ => return Err("must be free or barrier".to_owned()),
-        };
-        Ok(())
-    }
-
-    fn tune(&mut self, value: &str) -> Result<(), String> {
-        self.tune = match value {
-            "" | "on" => Tune::On,
-            "off" => Tune::Off,
-            // A misspelt word must not become a file.
-            _ if !value.contains(['/', '.']) => {
-                let rule = "must be on, off or a file, whose name contains a dot or a slash";
-                return Err(rule.to_owned());
-            }
-            file => Tune::File(file.to_owned()),
-        };
-        Ok(())
-    }
-
     pub(crate) fn wish(&self, operation: Collective) -> Wish {
         self.wishes[operation as usize]
     }
+}
 
-    fn force(&mut self, value: &str) -> Result<(), String> {
-        let before = std::mem::take(&mut self.wishes);
-        let outcome = value.split(',').filter(|item| !item.is_empty()).try_for_each(|item| {
-            let (operation, name) = match item.split_once(':') {
-                Some((operation, name)) => {
-                    (Some(operation.parse::<Collective>().map_err(|e| e.to_string())?), name)
-                }
-                None => (None, item),
-            };
-            let (name, window) = match name.strip_suffix(WINDOW) {
-                Some(name) => (name, true),
-                None => (name, false),
-            };
-            let info =
-                Planner::standard().catalogue().find(name).map_err(|e| e.to_string())?.info();
-            let performs = info.operation;
-            match operation {
-                Some(asked) if asked != performs => {
-                    return Err(format!("{name} performs {performs}, not {asked}"));
-                }
-                Some(_) => {}
-                None => {
-                    let others = self.wishes.iter_mut().filter(|wish| **wish == Wish::Fastest);
-                    others.for_each(|wish| *wish = Wish::Library);
-                }
+/// By operation.
+fn wishes(value: &str) -> Result<[Wish; 2], String> {
+    let mut wishes = [Wish::Fastest; 2];
+    for item in value.split(',').filter(|item| !item.is_empty()) {
+        let (operation, name) = match item.split_once(':') {
+            Some((operation, name)) => {
+                (Some(operation.parse::<Collective>().map_err(|e| e.to_string())?), name)
             }
-            self.wishes[performs as usize] = Wish::Algorithm { name: &info.name, window };
-            Ok(())
-        });
-        if outcome.is_err() {
-            self.wishes = before;
+            None => (None, item),
+        };
+        let (name, window) = match name.strip_suffix(WINDOW) {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        let info = Planner::standard().catalogue().find(name).map_err(|e| e.to_string())?.info();
+        let performs = info.operation;
+        match operation {
+            Some(asked) if asked != performs => {
+                return Err(format!("{name} performs {performs}, not {asked}"));
+            }
+            Some(_) => {}
+            None => {
+                let others = wishes.iter_mut().filter(|wish| **wish == Wish::Fastest);
+                others.for_each(|wish| *wish = Wish::Library);
+            }
         }
-        outcome
+        wishes[performs as usize] = Wish::Algorithm { name: &info.name, window };
     }
+    Ok(wishes)
+}
 
-    fn on(&mut self, value: &str, world: u32) -> Result<(), String> {
-        if value.is_empty() {
-            return Ok(());
-        }
-        let machine = topocoll::machine(value).map_err(|error| error.to_string())?;
-        if machine.ranks() != world {
-            let ranks = machine.ranks();
-            return Err(format!("it has {ranks} ranks, and MPI_COMM_WORLD has {world}"));
-        }
-        // The other ranks are told its short form.
-        let form = machine.topology.short_form();
-        if form.starts_with("network") || form.starts_with("graph:") {
-            let rule = "its links are in a file, which only the first rank reads";
-            return Err(format!("{rule}: name a machine with a short form of its own"));
-        }
-        self.machine = Some(machine);
-        Ok(())
+fn machine(value: &str, world: u32) -> Result<Option<Machine>, String> {
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let machine = topocoll::machine(value).map_err(|error| error.to_string())?;
+    if machine.ranks() != world {
+        let ranks = machine.ranks();
+        return Err(format!("it has {ranks} ranks, and MPI_COMM_WORLD has {world}"));
+    }
+    // The other ranks are told its short form.
+    let form = machine.topology.short_form();
+    if form.starts_with("network") || form.starts_with("graph:") {
+        let rule = "its links are in a file, which only the first rank reads";
+        return Err(format!("{rule}: name a machine with a short form of its own"));
+    }
+    Ok(Some(machine))
+}
+
+fn sync(value: &str) -> Result<Option<Sync>, String> {
+    match value {
+        "" => Ok(None),
+        "free" => Ok(Some(Sync::Free)),
+        "barrier" => Ok(Some(Sync::Barrier)),
+        _ => Err("must be free or barrier".to_owned()),
+    }
+}
+
+fn tune(value: &str) -> Result<Tune, String> {
+    match value {
+        "" | "on" => Ok(Tune::On),
+        "off" => Ok(Tune::Off),
+        file if file.contains(['/', '.']) => Ok(Tune::File(file.to_owned())),
+        // A misspelt word must not become a file.
+        _ => Err("must be on, off or a file, whose name contains a dot or a slash".to_owned()),
+    }
+}
+
+fn trace(value: &str) -> Result<bool, String> {
+    match value {
+        "" | "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err("must be 0 or 1".to_owned()),
     }
 }
 
