@@ -28,14 +28,6 @@ pub(crate) trait Decides {
     fn plan(&mut self, text: &[u8]) -> Result<Option<bool>, Failed>;
 }
 
-/// The action of all ranks in a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Agreed {
-    /// They follow the decision.
-    Follow,
-    Library,
-}
-
 /// The rank in a communicator, and its ranks; `None` if it is an inter-communicator.
 ///
 /// # Safety
@@ -111,8 +103,8 @@ impl Words {
         self.protocol.begin(Ask::Known);
     }
 
-    /// Begins a call, and agrees with all ranks on what it is. The first rank hears each rank's
-    /// report if it decides.
+    /// Begins a call, and agrees with all ranks on whether they follow the decision; else the library
+    /// performs it. The first rank hears each rank's report if it decides.
     ///
     /// # Errors
     /// This rank or another fails.
@@ -121,7 +113,7 @@ impl Words {
         ask: Ask,
         report: &[u8],
         decides: &mut impl Decides,
-    ) -> Result<Agreed, Failed> {
+    ) -> Result<bool, Failed> {
         let ask = match ask {
             Ask::Refused(failed) => Ask::Refused(failed.class()),
             ask => ask,
@@ -143,8 +135,8 @@ impl Words {
                     let serves = decides.plan(&text)?;
                     self.protocol.planned(serves);
                 }
-                Next::Follow => return Ok(Agreed::Follow),
-                Next::Library => return Ok(Agreed::Library),
+                Next::Follow => return Ok(true),
+                Next::Library => return Ok(false),
                 Next::Fail(failed) => return Err(failed),
             }
         }

@@ -80,12 +80,11 @@ impl Named {
         if self.is_in_place() {
             return Err(IN_PLACE_RECEIVED);
         }
-        let (data, count, no_rank) =
-            (self.data.cast_mut(), self.checked(), unsafe { mpi::RSMPI_PROC_NULL });
+        let (data, count, datatype) = (self.data.cast_mut(), self.checked(), self.datatype);
         // SAFETY: the arguments of a call as the program gives them; a status is plain numbers.
         check(unsafe {
-            let mut status = std::mem::zeroed::<mpi::MPI_Status>();
-            mpi::PMPI_Recv(data, count, self.datatype, no_rank, 0, kept.comm(), &raw mut status)
+            let (no_rank, mut status) = (mpi::RSMPI_PROC_NULL, std::mem::zeroed());
+            mpi::PMPI_Recv(data, count, datatype, no_rank, 0, kept.comm(), &raw mut status)
         })
     }
 

@@ -26,7 +26,6 @@ use crate::engine::Channel;
 use crate::failed::Failed;
 use crate::protocol::{Ask, DISAGREED};
 use crate::window::Window;
-use crate::words::Agreed;
 
 /// The state of one communicator of the program.
 pub(crate) struct Communicator {
@@ -345,10 +344,7 @@ impl Communicator {
         };
         let agreed = self.channel.words.call(ask, &report, &mut deciding);
         let Deciding { schedules, refused, turns, trial, .. } = deciding;
-        if let Ok(Agreed::Library) = agreed
-            && self.rank == 0
-            && (schedules.is_some() || refused.is_some())
-        {
+        if agreed == Ok(false) && self.rank == 0 && (schedules.is_some() || refused.is_some()) {
             let other = || "another rank has no plan".to_owned();
             let reason = refused.unwrap_or_else(other);
             trace(&self.places, &self.label, subject, &format!("forwarded, {reason}"));
@@ -366,7 +362,7 @@ impl Communicator {
                 decided.course = Course::new(&turns);
             }
             None => {
-                let follows = agreed == Some(Agreed::Follow);
+                let follows = agreed == Some(true);
                 let schedules = schedules.filter(|_| follows).unwrap_or_default();
                 let turns = if follows { turns } else { vec![Calls::always(0)] };
                 let (course, trial) = (Course::new(&turns), trial.filter(|_| follows));
