@@ -233,12 +233,11 @@ fn apart(
     let other = *of.iter().find(|&&node| node != chosen).expect("bug: one node");
     // One group measures at a time; the others wait at their next split.
     let part = world.split(u32::from(own == chosen));
-    let inside = if own == chosen { numbers(&part.fitted(1, rounds, true)?) } else { [0.0; 5] };
-    let inside = told(world, chosen, inside);
+    let fit = (own == chosen).then(|| part.fitted(1, rounds, true)).transpose()?;
+    let inside = told(world, fit);
     let part = world.split(u32::from(own == world.rank));
-    let between =
-        if own == world.rank { numbers(&part.fitted(1, rounds, false)?) } else { [0.0; 5] };
-    let between = told(world, 0, between);
+    let fit = (own == world.rank).then(|| part.fitted(1, rounds, false)).transpose()?;
+    let between = told(world, fit);
     // Pairs of ranks of two nodes: one pair alone, and all pairs at once.
     let pairs = largest.min(size(other));
     let pair = [chosen, other].iter().find_map(|&first| {
@@ -259,7 +258,6 @@ fn apart(
     let least = |seconds: &[f64]| seconds.iter().copied().fold(f64::INFINITY, f64::min);
     let ports = (least(&in_turn) / least(&at_once)).round() as u32;
     let (ports, message) = (ports.clamp(1, largest), least(&at_once) / f64::from(pairs));
-    let (inside, between) = (of_numbers(inside), of_numbers(between));
     let of_node = injection_of(ports, between.per_byte, &in_turn, &at_once);
     let part = world.split(u32::from(own == chosen));
     let of_rank = if own == chosen { part.injection(ports, inside.per_byte, rounds)? } else { 0.0 };
@@ -268,15 +266,16 @@ fn apart(
     Ok(Network { nodes, ports, message, injection, inside, between })
 }
 
-/// A rank's nonnegative values, on all ranks.
-fn told(world: &Group, rank: u32, own: [f64; 5]) -> [f64; 5] {
-    own.map(|value| world.most(if world.rank == rank { value } else { 0.0 }))
-}
-
-fn numbers(fit: &Fit) -> [f64; 5] {
-    [fit.startup, fit.per_byte, fit.rearrangement, fit.per_block, fit.error]
-}
-
-fn of_numbers([startup, per_byte, rearrangement, per_block, error]: [f64; 5]) -> Fit {
-    Fit { startup, per_byte, rearrangement, per_block, exchange: 0.0, threads: u32::MAX, error }
+/// A fit, the same on all ranks that have one, on all ranks. Its values are not negative.
+fn told(world: &Group, own: Option<Fit>) -> Fit {
+    let most = |value: fn(&Fit) -> f64| world.most(own.as_ref().map_or(0.0, value));
+    Fit {
+        startup: most(|fit| fit.startup),
+        per_byte: most(|fit| fit.per_byte),
+        rearrangement: most(|fit| fit.rearrangement),
+        per_block: most(|fit| fit.per_block),
+        exchange: 0.0,
+        threads: u32::MAX,
+        error: most(|fit| fit.error),
+    }
 }
