@@ -158,6 +158,14 @@ class Replay:
         require(all(whole(value, 1) for value in counts), "no counts from 1 up")
         self.network = self.first_ranks = None
         self.read_topology(header.get("topology"))
+        # The number of each rank's group; those in none have no blocks.
+        self.group = None
+        if "groups" in header:
+            groups = header["groups"]
+            require(type(groups) is list and all(numbers(group) for group in groups), "groups of ranks")
+            self.group = {rank: number for number, group in enumerate(groups) for rank in group}
+            disjoint = sum(map(len, groups)) == len(self.group)
+            require(disjoint and self.group.keys() <= set(range(self.ranks)), "groups that are not of its ranks")
 
         self.holdings = Holdings(self.ranks, self.block_bytes)
         self.number, self.step = -1, Step()
@@ -330,8 +338,12 @@ class Replay:
             held = self.holdings.blocks[rank]
             for source in range(self.ranks):
                 block = source * self.ranks + (rank if self.all_to_all else 0)
-                if source != rank and block not in held:
+                if source != rank and block not in held and self.joins(source, rank):
                     yield rank, block
+
+    def joins(self, one, other):
+        """Whether two ranks exchange with each other."""
+        return self.group is None or self.group.get(one) == self.group.get(other) is not None
 
     def in_blocks(self, count):
         return count / self.block_bytes if count % self.block_bytes else count // self.block_bytes

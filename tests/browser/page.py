@@ -98,6 +98,20 @@ class Page(Chromium):
             self.arrives(a, b)
         self.assertIn("too large to draw", self.text("#watch .note"))
 
+    def test_groups_are_played_on_the_whole_machine(self):
+        for machine, groups, blocks in [("torus:4x4", "dim:1", [(4, 7), (13, 14)]),
+                                        ("cluster:4,3,3,1", "nodes", [(0, 3), (5, 4)])]:
+            self.open(machine, "--groups", groups)
+            self.assertIn(f"one of 4 groups of {machine.split(',')[0]}", self.text("#head"))
+            for i in range(len(Select(self.find("#algorithm")).options)):
+                Select(self.find("#algorithm")).select_by_index(i)
+                for a, b in blocks:
+                    self.follow(a, b)
+                    self.arrives(a, b)
+            self.follow(0, 5)
+            self.assertNotIn("arrives.", self.text("#followed"))
+            self.assertFalse(self.find("#sweep").is_displayed())
+
     def arrives(self, a, b):
         said = self.text("#followed")
         self.assertIn("arrives.", said)

@@ -1,16 +1,19 @@
 //! Groups that exchange at the same time: every block arrives in its group, and all share the links.
 
 use std::collections::{BTreeSet, HashMap};
+use std::process::Command;
 
 use common::{MEMORY, check_translations, exchange, serving, set_values, without_classes};
 use proptest::prelude::*;
+use topocoll::exec::{Plan, ThreadedDriver, pattern};
+use topocoll::formats::{ReadError, Source, Target, jsonl};
 use topocoll::{
-    Block, Collective, Demand, Exchange, Groups, Machine, Parameters, Rank, Schedule, Step, Subset,
-    count, machine, verify,
+    AnalysisError, Block, Collective, Demand, Exchange, GivenSchedule, Groups, Machine, Method,
+    Parameters, Rank, Schedule, Step, Subset, Sync, count, machine, verify,
 };
 
-/// The groups of each name that a machine has.
-fn drawn() -> impl Strategy<Value = (Machine, Groups)> {
+/// Machines, and the names of groups that each has.
+fn known() -> Vec<(&'static str, &'static str)> {
     let all = [
         (
             "torus:4x6",
@@ -26,16 +29,64 @@ fn drawn() -> impl Strategy<Value = (Machine, Groups)> {
         ("full:12", &["consecutive:3", "stride:4", "consecutive:1", "stride:1"]),
         ("dragonfly:2,2,1", &["consecutive:2", "stride:3", "consecutive:6"]),
     ];
-    let names = all.iter().flat_map(|(text, names)| names.iter().map(move |name| (*text, *name)));
-    let names: Vec<(&'static str, &'static str)> = names.collect();
-    (prop::sample::select(names), 0u64..1000, 1u32..4).prop_map(|((text, name), seed, ports)| {
-        let mut machine = machine(text).unwrap();
-        machine.set_ports(ports);
-        set_values(&mut machine, seed);
-        let groups =
-            Groups::named(name, &machine).unwrap_or_else(|error| panic!("{text} {name}: {error}"));
-        (machine, groups)
-    })
+    all.iter().flat_map(|(text, names)| names.iter().map(move |name| (*text, *name))).collect()
+}
+
+fn drawn() -> impl Strategy<Value = (Machine, Groups)> {
+    (prop::sample::select(known()), 0u64..1000, 1u32..4)
+        .prop_map(|(one, seed, ports)| grouped(one, seed, ports))
+}
+
+fn grouped((text, name): (&str, &str), seed: u64, ports: u32) -> (Machine, Groups) {
+    let mut machine = machine(text).unwrap();
+    machine.set_ports(ports);
+    set_values(&mut machine, seed);
+    let groups =
+        Groups::named(name, &machine).unwrap_or_else(|error| panic!("{text} {name}: {error}"));
+    (machine, groups)
+}
+
+/// An independent program replays 100 schedules of groups: every block of every group arrives, and the links have
+/// the messages of all groups.
+#[test]
+fn an_independent_reader_replays_groups() {
+    let (folder, mut expected) = (tempfile::tempdir().unwrap(), Vec::new());
+    for (number, one) in known().into_iter().cycle().take(200).enumerate() {
+        let (machine, groups) = grouped(one, number as u64, 1 + number as u32 % 3);
+        let exchange = Exchange::all_to_all(&machine).unwrap().groups(&groups).unwrap();
+        let Some(solution) = exchange.solutions().take(1 + number % 40).last() else { continue };
+        let Ok(placed) = exchange.placed(&solution.schedule) else { continue };
+        let file = folder.path().join(format!("{number}.jsonl"));
+        std::fs::write(&file, written(&placed, &machine)).unwrap();
+        let place = format!("{one:?} {:?}", placed.origin);
+        expected.push((file, exchange.count(&solution.schedule).unwrap(), place));
+        if expected.len() == 100 {
+            break;
+        }
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/replay.py");
+    let files = expected.iter().map(|(file, ..)| file);
+    let output = Command::new("python3").arg(script).args(files).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(text.lines().count(), 100);
+    for (line, (_, counts, place)) in text.lines().zip(&expected) {
+        let found: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(found["delivered"], true, "{place}: {found}");
+        for (name, counted) in [
+            ("steps", counts.steps as f64),
+            ("blocks", counts.in_blocks(counts.bytes)),
+            ("link_blocks", counts.in_blocks(counts.link_bytes)),
+            ("link_conflicts", counts.link_conflicts as f64),
+            ("port_violations", counts.port_violations as f64),
+        ] {
+            let found = found[name].as_f64().unwrap();
+            assert!(
+                (found - counted).abs() <= 1e-9 * counted,
+                "{place}: {name} {found}, counted {counted}"
+            );
+        }
+    }
 }
 
 /// The same groups, listed rank by rank.
@@ -127,7 +178,7 @@ proptest! {
     /// Every block of every group arrives, all groups cost what they cost rank by rank, and no less than a
     /// bound.
     #[test]
-    fn groups_deliver_and_cost_what_their_ranks_do((machine, groups) in drawn()) {
+    fn groups_deliver_and_cost_what_their_ranks_do((machine, groups) in drawn(), seed in 0..2) {
         let own = machine.subset(&groups.group(groups.largest()));
         for (algorithm, problem, setting) in serving(&own, 24) {
             let whole = exchange(&machine, &common::problem(&machine, problem.operation, 24));
@@ -139,7 +190,23 @@ proptest! {
             check_translations(&placed, &place);
             if placed.rule().cuts().is_empty() {
                 deliver(&placed, problem.operation, &groups, &place);
+                let read = read(&machine, &written(&placed, &machine)).unwrap();
+                deliver(&read, problem.operation, &groups, &place);
+                let proof = verify(&read, &machine, None, MEMORY).unwrap();
+                prop_assert_eq!(proof.violation, None, "{}", place);
+                let found = verify(&placed, &machine, Some(Method::Replay), MEMORY).unwrap();
+                prop_assert_eq!(found.violation, None, "{}", place);
             }
+            // Every byte of every group, all in one run.
+            let plans = exchange.plans(&schedule).unwrap();
+            let bytes = |of: fn(&Plan) -> u128| plans.iter().map(|plan| of(plan)).sum::<u128>();
+            let mut input = vec![0; bytes(|plan| plan.input_bytes(24u64)) as usize];
+            let mut output = vec![0; bytes(|plan| plan.output_bytes(24u64)) as usize];
+            pattern::fill(&plans, 24u64, &mut input);
+            let mut driver = ThreadedDriver::new(plans.clone(), 2);
+            driver.set_sync(if seed % 2 == 0 { Sync::Barrier } else { Sync::Free });
+            driver.exchange(24u64, &input, &mut output).unwrap();
+            prop_assert_eq!(pattern::first_wrong(&plans, 24u64, &output), None, "{}", place);
             let counts = exchange.count(&schedule).unwrap();
             prop_assert_eq!(by_list.count(&schedule).unwrap(), counts, "{}", place);
             let plain = count(&without_classes(&placed), &machine, None, MEMORY).unwrap();
@@ -172,6 +239,59 @@ proptest! {
     }
 }
 
+fn written(schedule: &Schedule, machine: &Machine) -> String {
+    let mut lines = Vec::new();
+    jsonl::write(&Source::new(schedule, machine, MEMORY), &mut lines).unwrap();
+    String::from_utf8(lines).unwrap()
+}
+
+fn read(machine: &Machine, lines: &str) -> Result<Schedule, ReadError> {
+    jsonl::read(&mut lines.as_bytes(), &Target::new(machine, MEMORY))
+}
+
+/// A file names its groups; only the blocks within them are sent, and each is.
+#[test]
+fn files_of_groups_are_proved_or_refuted_by_their_groups() {
+    let machine = machine("full:6").unwrap();
+    let groups = Groups::read("0,2,4\n1 5", &machine).unwrap();
+    let exchange = Exchange::all_to_all(&machine).unwrap().groups(&groups).unwrap();
+    let schedule = exchange.schedule("direct", &Parameters::new()).unwrap();
+    let lines = written(&exchange.placed(&schedule).unwrap(), &machine);
+    assert!(lines.lines().next().unwrap().ends_with(r#""groups":[[0,2,4],[1,5]]}"#), "{lines}");
+    let back = read(&machine, &lines).unwrap();
+    assert_eq!(back.groups(), Some(&groups));
+    assert_eq!(back.participants(), 3);
+    assert!(
+        back.wants(Rank(4), Rank(0))
+            && !back.wants(Rank(1), Rank(0))
+            && !back.wants(Rank(3), Rank(3))
+    );
+    let found = |lines: &str| {
+        let read = read(&machine, lines).unwrap();
+        verify(&read, &machine, None, MEMORY).unwrap().violation
+    };
+    assert_eq!(found(&lines), None);
+    let without = lines.lines().filter(|line| !line.contains("[[5,1,")).collect::<Vec<_>>();
+    let missing = found(&without.join("\n")).unwrap().to_string();
+    assert!(missing.contains("5->1"), "{missing}");
+    // Without the groups, all blocks of all ranks are due.
+    let whole = lines.replacen(r#","groups":[[0,2,4],[1,5]]"#, "", 1);
+    assert!(found(&whole).is_some());
+    let refused = |from: &str, to: &str| {
+        assert!(lines.contains(from), "{from}: {lines}");
+        read(&machine, &lines.replacen(from, to, 1)).unwrap_err().to_string()
+    };
+    assert_eq!(refused("[1,5]]", "[1,4]]"), "line 1: groups: rank 4 is in groups 0 and 1");
+    assert_eq!(refused("[1,5]]", "[1,6]]"), "line 1: groups[1]: rank 6: there are ranks 0 to 5");
+    let apart = refused("[[5,1,", "[[5,2,");
+    assert!(apart.ends_with("block 5->2 is not of ranks of one group"), "{apart}");
+    // Not followed by classes, and not an exchange of all ranks.
+    let by_classes = verify(&back, &machine, Some(Method::Classes), MEMORY).unwrap_err();
+    assert_eq!(by_classes, AnalysisError::Groups);
+    let given = GivenSchedule::new("given", back, &machine).unwrap_err().to_string();
+    assert!(given.contains("its ranks exchange within groups"), "{given}");
+}
+
 fn ranks_of(text: &str, name: &str) -> Vec<Vec<u32>> {
     let groups = Groups::named(name, &machine(text).unwrap()).unwrap();
     let ranks = |group| groups.group(group).ranks().iter().map(|rank| rank.0).collect();
@@ -194,6 +314,20 @@ fn names_say_which_ranks_are_together() {
         ("cluster:2,3,1", "nodes", vec![vec![0, 1], vec![2, 3, 4], vec![5]]),
     ] {
         assert_eq!(ranks_of(text, name), expected, "{text} {name}");
+    }
+}
+
+/// Groups that any symmetry of the machine maps onto each other are looked at once, in any numbering.
+#[test]
+fn consecutive_ranks_of_a_complete_graph_are_equivalent() {
+    let full = machine("full:1048576").unwrap();
+    for name in ["consecutive:1024", "stride:1024"] {
+        let groups = Groups::named(name, &full).unwrap();
+        let exchange = Exchange::all_to_all(&full).unwrap().groups(&groups).unwrap();
+        let schedule = exchange.schedule("direct", &Parameters::new()).unwrap();
+        let placed = exchange.placed(&schedule).unwrap();
+        assert_eq!(placed.rule().classes().count(), 1, "{name}");
+        assert_eq!(exchange.count(&schedule).unwrap().messages, (1 << 20) * 1023, "{name}");
     }
 }
 

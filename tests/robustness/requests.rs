@@ -357,10 +357,11 @@ fn long_input_is_read_in_time() {
     assert_eq!(verify(&bytes, &full, None, MEMORY).unwrap().violation, None);
     let mut input = vec![0; 4 * MANY as usize];
     let mut output = input.clone();
-    pattern::fill(&bytes.problem, MANY, &mut input);
-    let mut driver = ThreadedDriver::new(plan_all(&bytes).unwrap(), 2);
+    let plans = plan_all(&bytes).unwrap();
+    pattern::fill(&plans, MANY, &mut input);
+    let mut driver = ThreadedDriver::new(plans.clone(), 2);
     driver.exchange(MANY, &input, &mut output).unwrap();
-    assert_eq!(pattern::first_wrong(&bytes.problem, MANY, &output), None);
+    assert_eq!(pattern::first_wrong(&plans, MANY, &output), None);
     assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
 }
 
@@ -386,7 +387,7 @@ fn a_sender_beyond_the_ranks_panics() {
 #[test]
 #[should_panic(expected = "bytes of all outputs")]
 fn an_output_of_the_wrong_length_panics() {
-    let _ = pattern::first_wrong(&problem("full:2"), 1u64, &[]);
+    let _ = pattern::first_wrong(&plan_all(&schedule("full:2")).unwrap(), 1u64, &[]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::bounds::least_startups;
 use crate::error::check_ranks;
 use crate::error::failed;
 use crate::paths::MEMBERS_COMPARED;
-use crate::{AnalysisError, Counts, check_named};
+use crate::{AnalysisError, Counts, check_named, check_of_all};
 
 /// The most bytes of a certificate, and the bytes of a message or copy.
 const LIMIT: u128 = 256 << 20;
@@ -42,6 +42,7 @@ pub fn write_certificate(
     out: &mut dyn io::Write,
 ) -> Result<String, AnalysisError> {
     check_named(schedule)?;
+    check_of_all(schedule)?;
     check_ranks(schedule.problem.ranks, machine)?;
     let network = Network::new(&schedule.problem, machine)?;
     let every_rank = RankClasses::distinct(schedule.problem.ranks);

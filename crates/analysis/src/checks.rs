@@ -1,7 +1,7 @@
 //! Checks of both methods of verification.
 
 use rayon::prelude::*;
-use topocoll_schedule::{Block, Collective, Problem, Transfer};
+use topocoll_schedule::{Block, Collective, Schedule, Transfer};
 use topocoll_topology::{Machine, Rank, Route};
 
 use crate::Violation;
@@ -13,12 +13,14 @@ pub(crate) fn first_violation(
     found.find_map_first(Result::err).map_or(Ok(()), Err)
 }
 
-/// Checks that `held`, the blocks of `rank` before the first step, has each of its own blocks once.
+/// Checks that `held`, the blocks of `rank` before the first step, has each of its own blocks once. Blocks for
+/// ranks of other groups may be missing.
 pub(crate) fn check_start(
-    problem: Problem,
+    schedule: &Schedule,
     rank: Rank,
     held: impl Iterator<Item = Block>,
 ) -> Result<(), Violation> {
+    let problem = schedule.problem;
     let gathers = problem.operation == Collective::AllGather;
     let mut times = vec![0u32; problem.blocks_at_start() as usize];
     for block in held {
@@ -27,11 +29,12 @@ pub(crate) fn check_start(
         }
         times[if gathers { 0 } else { block.to.index() }] += 1;
     }
-    match times.iter().position(|&times| times != 1) {
+    let to = |i: usize| if gathers { rank } else { Rank(i as u32) };
+    let missing = |i, times| times == 0 && schedule.wants(rank, to(i));
+    match (0..).zip(&times).position(|(i, &times)| times > 1 || missing(i, times)) {
         None => Ok(()),
         Some(i) => {
-            let block =
-                if gathers { Block::of(rank) } else { Block { from: rank, to: Rank(i as u32) } };
+            let block = problem.wanted(rank, to(i));
             Err(Violation::Start { rank, block, times: times[i] })
         }
     }

@@ -62,6 +62,11 @@ pub enum AnalysisError {
         /// The first byte offset at which blocks are split.
         cut: u64,
     },
+    /// Groups that exchange at the same time, which the method `classes` does not follow.
+    #[error(
+        "the method `classes` follows an exchange of all ranks, and this is one within groups; use `replay`"
+    )]
+    Groups,
     /// A schedule that splits blocks, with a demand matrix.
     #[error("the schedule splits blocks at byte {cut}: with a demand matrix blocks travel whole")]
     SplitDemand {
@@ -249,6 +254,12 @@ pub fn check_ranks(ranks: u32, machine: &Machine) -> Result<(), AnalysisError> {
         machine if machine != ranks => Err(AnalysisError::Ranks { ranks, machine }),
         _ => Ok(()),
     }
+}
+
+/// Refuses a schedule of groups, for a format of exchanges of all ranks.
+pub(crate) fn check_of_all(schedule: &Schedule) -> Result<(), AnalysisError> {
+    let what = "groups that exchange at the same time";
+    if schedule.groups().is_none() { Ok(()) } else { Err(AnalysisError::Unwritten { what }) }
 }
 
 /// Refuses a schedule that names no blocks, as its delivery cannot be verified.

@@ -63,8 +63,8 @@ pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflicts};
 pub use counts::{
     check_counting_work, count, count_steps, count_while, counting_work, largest_messages,
 };
-pub(crate) use error::check_named;
 pub use error::{AnalysisError, check_memory, check_ranks, check_work};
+pub(crate) use error::{check_named, check_of_all};
 pub use progress::Progress;
 pub use sample::RankSample;
 pub use step_count::{Counts, StepCount};

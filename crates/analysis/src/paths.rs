@@ -78,6 +78,9 @@ pub(crate) fn run(
     if let Some(&cut) = rule.cuts().first() {
         return Err(AnalysisError::Split { cut });
     }
+    if schedule.groups().is_some() {
+        return Err(AnalysisError::Groups);
+    }
     check_fits(schedule, memory)?;
     let classes = rule.classes();
     let slots = u64::from(classes.count()) * u64::from(schedule.problem.ranks);
@@ -160,7 +163,7 @@ fn follow_all(
     let gathers = schedule.problem.operation == Collective::AllGather;
     let mut layout = Vec::new();
     schedule.rule().initial_layout(source, &mut layout);
-    checks::check_start(schedule.problem, source, layout.iter().flatten().copied())?;
+    checks::check_start(schedule, source, layout.iter().flatten().copied())?;
     let reached = vec![false; if gathers { schedule.problem.ranks as usize } else { 0 }];
     let step = Step::default();
     let mut follower = Follower {

@@ -316,7 +316,7 @@ impl<'a> Replay<'a> {
         let (problem, pieces) = (self.schedule.problem, self.pieces());
         let found = parallel::chunks(&self.labels, self.row).enumerate().map(|(rank, row)| {
             let held = row.iter().step_by(pieces).filter_map(|&label| block(problem, label));
-            checks::check_start(problem, Rank(rank as u32), held)
+            checks::check_start(self.schedule, Rank(rank as u32), held)
         });
         first_violation(found)
     }
@@ -349,7 +349,9 @@ impl<'a> Replay<'a> {
                         held[expected.from.index()] = true;
                     }
                 }
-                match held.iter().position(|&held| !held) {
+                let missing =
+                    |(from, &held): (u32, &bool)| !held && self.schedule.wants(Rank(from), rank);
+                match (0..).zip(held.iter()).position(missing) {
                     None => Ok(()),
                     Some(from) => Err(Violation::NoPlace {
                         rank,

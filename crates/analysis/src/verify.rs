@@ -39,12 +39,12 @@ impl Method {
     /// The faster method that fits in `memory` bytes, by an estimate: replay visits every rank,
     /// classes one rank of each class, which takes as long as 16 ranks.
     ///
-    /// It is replay up to [`REPLAY_UP_TO`] ranks, and where blocks are split.
+    /// It is replay up to [`REPLAY_UP_TO`] ranks, and where blocks are split or ranks exchange in groups.
     #[must_use]
     pub fn cheaper(schedule: &Schedule, memory: u128) -> Self {
         let (ranks, rule) = (schedule.problem.ranks, schedule.rule());
-        // Only replay follows split blocks.
-        if ranks <= REPLAY_UP_TO || !rule.cuts().is_empty() {
+        // Only replay follows split blocks, and groups.
+        if ranks <= REPLAY_UP_TO || !rule.cuts().is_empty() || schedule.groups().is_some() {
             return Self::Replay;
         }
         let dearer = RANKS_OF_A_CLASS * u64::from(rule.classes().count()) > u64::from(ranks);

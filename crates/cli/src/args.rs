@@ -220,6 +220,8 @@ impl Command {
             Self::Verify(Verify { common, part, .. }) => (common, &part.ranks),
             Self::Simulate(Simulate { common, part, .. }) => (common, &part.ranks),
             Self::Run(Run { common, part, .. }) => (common, &part.ranks),
+            Self::Schedule(Schedule { common, part, .. }) => (common, &part.ranks),
+            Self::Report(Report { common, part, .. }) => (common, &part.ranks),
             Self::Tune(Tune { common, ranks, .. }) => (common, &*ranks),
             _ => return,
         };

@@ -5,7 +5,7 @@ use topocoll::text::value;
 use topocoll::{Demand, Drawn, Error, Exchange, Law, Machine, Problem, Routed, check_demand_work};
 
 use crate::args::{Options, Sizes, Subject};
-use crate::machine::{self, exchange, open, schedule, written};
+use crate::machine::{self, open, schedule, written};
 
 /// A demand matrix and its name.
 pub(crate) struct Named {
@@ -32,23 +32,35 @@ pub(crate) fn sizes(
     read(exchange.problem(), text, options, traced).map(Some)
 }
 
-/// The schedule, and the demand matrix that an algorithm plans for, if there is one.
+/// The schedule of the ranks that take part, whose machine has the ports of a file's schedule then, and the demand
+/// matrix that an algorithm plans for, if there is one.
 pub(crate) fn schedule_of_sizes(
+    exchange: &Exchange<'_>,
     machine: &mut Machine,
     options: &Options,
     subject: &Subject,
     sizes: &Sizes,
 ) -> anyhow::Result<(machine::Named, Option<Named>)> {
-    let Some(text) = sizes.demand.as_ref().filter(|_| subject.schedule.is_none()) else {
-        let found = schedule(machine, options, subject)?;
-        let read = |text: &String| read(&found.schedule.problem, text, options, false);
-        let sizes = sizes.demand.as_ref().map(read).transpose()?;
-        return Ok((found, sizes));
+    let read = |problem: &_| {
+        let read = |text: &String| read(problem, text, options, false);
+        sizes.demand.as_ref().map(read).transpose()
     };
-    let exchange = exchange(machine, options, &crate::args::Part::WHOLE)?;
-    let sizes = read(exchange.problem(), text, options, false)?;
-    let found = written(&exchange.demand(&sizes.demand)?, subject)?;
-    Ok((found, Some(sizes)))
+    if subject.schedule.is_some() {
+        let found = schedule(exchange, machine, options, subject)?;
+        let grouped = sizes.demand.is_some() && found.schedule.groups().is_some();
+        anyhow::ensure!(
+            !grouped,
+            "--demand: sizes of all ranks, and the schedule of the file is of groups"
+        );
+        let sizes = read(&found.schedule.problem)?;
+        return Ok((found, sizes));
+    }
+    let sizes = read(exchange.problem())?;
+    let found = match &sizes {
+        Some(sizes) => written(&exchange.clone().demand(&sizes.demand)?, subject)?,
+        None => written(exchange, subject)?,
+    };
+    Ok((found, sizes))
 }
 
 fn read(problem: &Problem, text: &str, options: &Options, traced: bool) -> anyhow::Result<Named> {

@@ -52,7 +52,8 @@ pub(crate) const SIMULATE: &str = "Examples:
 
 pub(crate) const RUN: &str = "Examples:
   topocoll run full:16 --algorithm bruck --block 4KiB
-  topocoll run torus:4x4 --algorithm suh-shin --threads 2 --repeat 3";
+  topocoll run torus:4x4 --algorithm suh-shin --threads 2 --repeat 3
+  topocoll run torus:4x4 --groups dim:1";
 
 pub(crate) const SCHEDULE: &str = "Examples:
   topocoll schedule torus:8x8 --algorithm suh-shin --out schedule.jsonl

@@ -215,20 +215,19 @@ impl Named {
     }
 }
 
-/// The schedule of an algorithm, or of a file, which states its own problem.
+/// The schedule of an algorithm for an exchange, or of a file for the machine of its ranks, which states its own
+/// problem.
 pub(crate) fn schedule(
+    exchange: &Exchange<'_>,
     machine: &mut Machine,
     options: &Options,
     subject: &Subject,
 ) -> anyhow::Result<Named> {
-    if let Some(path) = &subject.schedule {
-        let topology = Arc::clone(&machine.topology);
-        let schedule = read_schedule(machine, options, path, &*topology)?;
-        machine.set_ports(schedule.problem.both_ports());
-        return Ok(Named::new(schedule, None));
-    }
-    let exchange = Exchange::new(machine, &problem(machine, options)?)?;
-    written(&exchange, subject)
+    let Some(path) = &subject.schedule else { return written(exchange, subject) };
+    let topology = Arc::clone(&machine.topology);
+    let schedule = read_schedule(machine, options, path, &*topology)?;
+    machine.set_ports(schedule.problem.both_ports());
+    Ok(Named::new(schedule, None))
 }
 
 /// The schedule of the named algorithm, or of the choice of `select`, which a note names.

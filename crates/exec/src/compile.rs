@@ -84,6 +84,15 @@ pub fn plan_all(schedule: &Schedule) -> Result<Vec<Arc<Plan>>, PlanError> {
     all_or_first_error(ranks.map(|rank| Plan::new(schedule, Rank(rank)).map(Arc::new)))
 }
 
+/// The plans of all ranks of a subset, in its order, made by all threads.
+///
+/// # Errors
+/// As [`Plan::in_subset`], of the first rank refused.
+pub fn plan_subset(schedule: &Schedule, subset: &Subset) -> Result<Vec<Arc<Plan>>, PlanError> {
+    let ranks = parallel::each(subset.ranks());
+    all_or_first_error(ranks.map(|&rank| Plan::in_subset(schedule, rank, subset).map(Arc::new)))
+}
+
 /// Names the registers by slot: at the end by the blocks they hold, and backwards through the
 /// renamings. Writes down the input that they hold at first. Returns the moves by register, and by
 /// register the slot that it is called by at first, for messages to people.

@@ -53,7 +53,7 @@ mod turn;
 mod views;
 
 pub use action::{Action, EndpointMessage, MemoryCopy, Token};
-pub use compile::plan_all;
+pub use compile::{plan_all, plan_subset};
 pub use endpoint::Endpoint;
 pub use error::{ExecError, PlanError, StepFault};
 pub use memory::{Buffer, Memory, RawBuffers, Region, Storage};

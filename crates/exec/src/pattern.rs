@@ -1,70 +1,77 @@
 //! Blocks whose bytes follow from their sender and receiver: what `run` moves and checks.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
-use topocoll_schedule::{Block, Problem};
+use topocoll_schedule::Block;
 use topocoll_topology::{Rank, parallel};
 
-use crate::BlockSizes;
+use crate::{BlockSizes, Plan};
 
-/// Fills the inputs of all ranks, one after the other.
+/// Fills the inputs of all ranks, one after the other, in the order of their plans.
 ///
 /// # Panics
 /// Not as many bytes as the blocks of all ranks.
-pub fn fill(problem: &Problem, sizes: impl Into<BlockSizes>, input: &mut [u8]) {
+pub fn fill(plans: &[Arc<Plan>], sizes: impl Into<BlockSizes>, input: &mut [u8]) {
     let sizes = sizes.into();
-    let (mut rest, mut inputs) = (input, Vec::with_capacity(problem.ranks as usize));
-    for from in (0..problem.ranks).map(Rank) {
+    let (mut rest, mut inputs) = (input, Vec::with_capacity(plans.len()));
+    for plan in plans {
         let own;
-        let bytes = sizes.input(problem, from).sum();
+        let bytes = sizes.input(&plan.problem, plan.rank).sum();
         (own, rest) = rest.split_at_mut_checked(bytes).expect("bytes of all inputs");
-        inputs.push((from, own));
+        inputs.push((plan, own));
     }
     assert!(rest.is_empty(), "bytes of all inputs");
-    parallel::each(inputs).for_each(|(from, mut own)| {
-        for (to, bytes) in (0..).map(Rank).zip(sizes.input(problem, from)) {
+    parallel::each(inputs).for_each(|(plan, mut own)| {
+        for (to, bytes) in (0..).zip(sizes.input(&plan.problem, plan.rank)) {
             let block;
             (block, own) = own.split_at_mut(bytes);
-            write(problem.wanted(from, to), block);
+            write(wanted(plan, plan.rank.0, to), block);
         }
     });
 }
 
 /// The first byte of the outputs of all ranks that is not what it must be: whose output, the block
-/// it belongs to, and its place in it.
+/// it belongs to, and its place in it. Ranks are numbered as the machine numbers them.
 ///
 /// # Panics
 /// Not as many bytes as the blocks of all ranks.
 #[must_use]
 pub fn first_wrong(
-    problem: &Problem,
+    plans: &[Arc<Plan>],
     sizes: impl Into<BlockSizes>,
     output: &[u8],
 ) -> Option<(Rank, Block, u64)> {
     let sizes = sizes.into();
-    let (mut rest, mut outputs) = (output, Vec::with_capacity(problem.ranks as usize));
-    for to in (0..problem.ranks).map(Rank) {
+    let (mut rest, mut outputs) = (output, Vec::with_capacity(plans.len()));
+    for plan in plans {
         let own;
-        let bytes = sizes.output(problem, to).sum();
+        let bytes = sizes.output(&plan.problem, plan.rank).sum();
         (own, rest) = rest.split_at_checked(bytes).expect("bytes of all outputs");
-        outputs.push((to, own));
+        outputs.push((plan, own));
     }
     assert!(rest.is_empty(), "bytes of all outputs");
-    let wrong = parallel::each(outputs).filter_map(|(to, mut own)| {
+    let wrong = parallel::each(outputs).filter_map(|(plan, mut own)| {
         let mut expected = Vec::new();
-        (0..).map(Rank).zip(sizes.output(problem, to)).find_map(|(from, bytes)| {
+        (0..).zip(sizes.output(&plan.problem, plan.rank)).find_map(|(from, bytes)| {
             let block;
             (block, own) = own.split_at(bytes);
-            let wanted = problem.wanted(from, to);
+            let wanted = wanted(plan, from, plan.rank.0);
             expected.resize(bytes, 0);
             write(wanted, &mut expected);
             if block == expected {
                 return None;
             }
             let at = block.iter().zip(&expected).position(|(found, byte)| found != byte)?;
-            Some((to, wanted, at as u64))
+            Some((plan.machine_rank(plan.rank.0), wanted, at as u64))
         })
     });
     wrong.min_by_key(|&(rank, block, at)| (rank, block, at))
+}
+
+/// The block of a rank of the schedule for another, as the machine numbers them.
+fn wanted(plan: &Plan, from: u32, to: u32) -> Block {
+    plan.problem.wanted(plan.machine_rank(from), plan.machine_rank(to))
 }
 
 /// The bytes of a block: words of a generator seeded by both its ends.

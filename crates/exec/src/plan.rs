@@ -228,10 +228,11 @@ impl Plan {
         self.subset.as_ref().map_or(rank.0 < ranks, |subset| subset.position(rank).is_some())
     }
 
-    /// A rank of the machine as the schedule numbers it.
-    pub(crate) fn schedule_rank(&self, rank: Rank) -> usize {
-        let Some(subset) = &self.subset else { return rank.index() };
-        subset.position(rank).expect("bug: a peer outside the subset") as usize
+    /// The place of a peer, numbered as the machine does, in a list of plans that has this one at `own`, and with
+    /// it those of all ranks of its schedule in order.
+    pub(crate) fn place_of(&self, peer: Rank, own: usize) -> usize {
+        let position = self.subset.as_ref().map_or(Some(peer.0), |subset| subset.position(peer));
+        own - self.rank.index() + position.expect("bug: a peer outside the subset") as usize
     }
 
     /// The copies of a step, and their place among those of all steps.

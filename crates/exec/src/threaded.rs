@@ -96,8 +96,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ThreadedDriver {
-    /// The driver of these plans, that of rank i at i, on at most `threads` threads, the caller's
-    /// included. Its exchanges are free-running.
+    /// The driver of these plans, that of rank i at i, or those of the ranks of several groups, group after group,
+    /// on at most `threads` threads, the caller's included. Its exchanges are free-running.
     #[must_use]
     pub fn new(plans: Vec<Arc<Plan>>, threads: usize) -> Self {
         let endpoints: Vec<_> = plans.into_iter().map(|plan| Endpoint::new(plan, 0u64)).collect();
@@ -128,8 +128,8 @@ impl ThreadedDriver {
         self.spares.len()
     }
 
-    /// One exchange: rank i's blocks follow those of rank i - 1 in `input`, and become the same of
-    /// `output`.
+    /// One exchange: the blocks of each rank follow those of the one before, in the order of the plans, in `input`,
+    /// and become the same of `output`.
     ///
     /// # Errors
     /// Buffers of other sizes than the ranks' together, sizes that were planned for other plans, a
@@ -146,8 +146,8 @@ impl ThreadedDriver {
         let Some(first) = self.endpoints.first() else {
             return Ok(Timed { elapsed: start.elapsed(), most_under_way: 0 });
         };
-        let tags = first.plan().tags();
         let endpoints = || self.endpoints.iter();
+        let tags = endpoints().map(|endpoint| endpoint.plan().tags()).max().unwrap_or(0);
         for (buffer, bytes, needed) in [
             ("input", input.len(), endpoints().map(Endpoint::input_bytes).sum::<u128>()),
             ("output", output.len(), endpoints().map(Endpoint::output_bytes).sum()),
@@ -169,7 +169,7 @@ impl ThreadedDriver {
             inputs.push(input);
             desk.clear();
             let memory = Memory { input, output, work };
-            lanes.push(Mutex::new(Lane { endpoint, memory, desk }));
+            lanes.push(Mutex::new(Lane { own: lanes.len(), endpoint, memory, desk }));
         }
         lock(&self.roll).open(lanes.len(), tags as usize);
         for (turn, inbox) in self.turns.iter().zip(&self.inboxes) {
@@ -383,7 +383,7 @@ impl Shared<'_> {
             let before = self.under_way.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             self.most_under_way.fetch_max(before + bytes.len() as u64, Ordering::Relaxed);
         }
-        let peer = lane.endpoint.plan().schedule_rank(message.peer);
+        let peer = lane.endpoint.plan().place_of(message.peer, rank);
         lock(&self.inboxes[peer]).push(Envelope { from: rank, tag: message.tag, payload });
         lane.endpoint.complete(message.token, message.region.bytes)?;
         if self.turns[peer].notify(message.tag) {

@@ -72,7 +72,9 @@ pub(crate) struct Data {
     pub(crate) ranking: Vec<Ranked>,
     more: usize,
     rejected: Vec<[String; 2]>,
-    sweep: Drawn,
+    /// Over block sizes, if all ranks exchange with all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<Drawn>,
     front: Points,
     pub(crate) plays: Vec<Play>,
     /// The schedule shown first.
@@ -192,8 +194,11 @@ pub(crate) fn gather(
         selection.choices[..=undecided].rotate_right(1);
     }
     let sizes: Vec<u64> = (0..=DOUBLINGS).map(|i| 1 << i).collect();
-    let swept = exchange.sweep(&sizes, &[])?;
-    let found = exchange.front(&[])?;
+    let (swept, found) = match exchange.grouped() {
+        None => (Some(exchange.sweep(&sizes, &[])?), exchange.front(&[])?),
+        // The others' messages are in the times of a selection only.
+        Some(_) => (None, selection.front()),
+    };
     let (plays, unplayed) = plays(exchange, &selection, asked, progress);
     let ranked = |choice: &Choice| {
         let play = plays.iter().position(|play| play.is(&choice.algorithm, &choice.parameters));
@@ -239,7 +244,7 @@ pub(crate) fn gather(
             .against
             .as_ref()
             .map(|baseline| gains(baseline, &sizes, exchange, &selection)),
-        settings: settings(asked, &selection, &swept, &found),
+        settings: settings(asked, &selection, swept.as_ref(), &found),
         bound: Bound {
             seconds: selection.bound.seconds,
             transmission: selection.bound.transmission,
@@ -248,7 +253,9 @@ pub(crate) fn gather(
             steps: selection.bound.steps,
             blocks: Blocks(selection.bound.link_blocks),
         },
-        bounds: (bounds(problem, machine).into_iter())
+        // Of groups only the strongest bounds are known.
+        bounds: (exchange.grouped().is_none().then(|| bounds(problem, machine)).into_iter())
+            .flatten()
             .map(|bound| Theorem {
                 measure: bound.measure.name(),
                 value: Blocks(bound.value),
@@ -261,7 +268,7 @@ pub(crate) fn gather(
         rejected: (selection.rejected.iter())
             .map(|rejected| [rejected.algorithm.clone(), rejected.reason.clone()])
             .collect(),
-        sweep: Drawn::from(&swept),
+        sweep: swept.as_ref().map(Drawn::from),
         front: Points::from(&found),
         first: plays.iter().position(of_asked).unwrap_or(0),
         plays,

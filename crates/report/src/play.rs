@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 use topocoll::{
-    Block, Parameters, Period, Rank, RankClasses, Route, Schedule, Shape, SlotRun, SlotSet, Step,
-    check_counting_work,
+    Block, Collective, Parameters, Period, Rank, RankClasses, Route, Schedule, Shape, SlotRun,
+    SlotSet, Step, check_counting_work,
 };
 
 use super::interned::Interned;
@@ -104,8 +104,10 @@ pub(super) fn play(
         return None;
     }
     let slots = rule.slots();
-    let followed =
-        scene.part != Extent::Period || slots <= NUMBERS as u64 && members_are_equivalent(schedule);
+    // All ranks get a block of an all-gather, or it does not arrive.
+    let of_all = schedule.groups().is_none() || schedule.problem.operation == Collective::AllToAll;
+    let followed = of_all && scene.part != Extent::Period
+        || slots <= NUMBERS as u64 && members_are_equivalent(schedule);
     let ranks = every(scene, &classes);
     let mut play = played(scene, &classes, &ranks, followed)?;
     let numbers = play.start.iter().map(Vec::len).sum::<usize>()

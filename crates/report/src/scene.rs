@@ -55,8 +55,9 @@ pub(super) fn scene(
     algorithm: &str,
     setting: &Parameters,
 ) -> Option<Scene> {
-    let machine = exchange.machine().clone();
+    let machine = exchange.whole().clone();
     let schedule = exchange.schedule(algorithm, setting).ok()?;
+    let schedule = exchange.placed(&schedule).ok()?.into_owned();
     let (window, part) = match machine.topology.shape() {
         _ if is_small(&*machine.topology) => (Some(sides(&*machine.topology)), Extent::Whole),
         Shape::Grid(grid) => (period(grid, &schedule.rule().classes()), Extent::Period),
@@ -69,14 +70,14 @@ pub(super) fn scene(
 }
 
 /// The scene of an algorithm on a smaller machine, with its best setting there if it does not take this
-/// one. `None` if no smaller machine has the algorithm.
+/// one. `None` for groups, and if no smaller machine has the algorithm.
 pub(super) fn stand_in(
     exchange: &Exchange<'_>,
     algorithm: &str,
     setting: &Parameters,
 ) -> Option<Scene> {
     let (machine, problem) = (exchange.machine(), exchange.problem());
-    let smaller = smaller(machine)?;
+    let smaller = smaller(machine).filter(|_| exchange.grouped().is_none())?;
     let problem =
         Problem::new(problem.operation, smaller.ranks(), smaller.ports, problem.block_bytes);
     let exchange = Exchange::new(&smaller, &problem.ok()?).ok()?;

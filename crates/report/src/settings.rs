@@ -21,7 +21,7 @@ const VIEWS: [&str; 4] = [
 pub(super) fn settings(
     asked: &Asked<'_>,
     selection: &Selection,
-    swept: &Sweep,
+    swept: Option<&Sweep>,
     found: &Front,
 ) -> Settings {
     let mut settings = Settings::new();
@@ -42,10 +42,13 @@ pub(super) fn settings(
             own.entry(key.to_owned()).or_insert(meaning);
         }
     };
-    let of_lines = swept.lines.iter().flat_map(|line| &line.points);
+    let of_lines = swept.iter().flat_map(|swept| &swept.lines).flat_map(|line| &line.points);
     let choices = selection.choices.iter().chain(&found.points).chain(of_lines);
     let choices = choices.map(|choice| (&*choice.algorithm, &choice.parameters));
-    let fastest = swept.crossovers.iter().map(|one| (&*one.algorithm, &one.parameters));
+    let fastest = swept
+        .iter()
+        .flat_map(|swept| &swept.crossovers)
+        .map(|one| (&*one.algorithm, &one.parameters));
     for (algorithm, setting) in choices.chain(fastest).chain(asked.algorithm) {
         add(algorithm, setting);
     }

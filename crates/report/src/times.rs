@@ -65,7 +65,7 @@ pub(super) struct Priced {
 /// Prices every step by the steps model; `None` beyond `memory` bytes.
 pub(super) fn priced(scene: &Scene, memory: u128) -> Option<Priced> {
     let Scene { schedule, machine, .. } = scene;
-    let barrier = machine.timing.barrier.seconds(schedule.problem.ranks);
+    let barrier = machine.timing.barrier.seconds(schedule.participants());
     let mut moved = false;
     let mut terms = Vec::new();
     let each = |_, count: &StepCount| {

@@ -25,7 +25,6 @@ impl Schedule {
         );
         let largest = schedules.iter().max_by_key(|one| one.problem.ranks).expect("a schedule");
         let (problem, origin) = (largest.problem, largest.origin.clone());
-        let participants = problem.ranks;
         let cuts = schedules.iter().flat_map(|one| one.rule().cuts()).copied();
         let rule = OnGroups {
             schedules: schedules.into(),
@@ -34,9 +33,7 @@ impl Schedule {
             cuts: Vec::from_iter(BTreeSet::from_iter(cuts)),
         };
         let problem = Problem { ranks: groups.machine_ranks(), ..problem };
-        let mut placed = Self::new(problem, origin, rule);
-        placed.participants = participants;
-        placed
+        Self::new(problem, origin, rule).within(groups)
     }
 }
 

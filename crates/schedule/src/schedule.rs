@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use topocoll_topology::text::printable;
-use topocoll_topology::{Rank, View};
+use topocoll_topology::{Groups, Rank, View};
 
 use crate::{Block, Kinds, Problem, RankClasses, Slot, Step};
 
@@ -202,8 +202,8 @@ pub struct Schedule {
     pub problem: Problem,
     /// Its algorithm and parameters.
     pub origin: Origin,
-    /// Ranks that take part.
-    pub(crate) participants: u32,
+    /// The groups that exchange, if not all ranks do with all.
+    pub(crate) groups: Option<Groups>,
     /// The schedule that is seen on a view.
     pub(crate) view: Option<Arc<(Schedule, Arc<View>)>>,
     rule: Arc<dyn Rule>,
@@ -213,15 +213,37 @@ impl Schedule {
     /// The schedule of `rule`. Characters of the origin that are not printable are escaped
     /// ([`printable`]), as readers write it into comments and headings.
     pub fn new(problem: Problem, origin: Origin, rule: impl Rule + 'static) -> Self {
-        let (participants, origin) = (problem.ranks, origin.printable());
-        Self { problem, origin, participants, view: None, rule: Arc::new(rule) }
+        Self { problem, origin: origin.printable(), groups: None, view: None, rule: Arc::new(rule) }
+    }
+
+    /// The same for ranks that exchange within groups only: no block has ends in two groups.
+    ///
+    /// # Panics
+    /// Groups of a machine with other ranks.
+    #[must_use]
+    pub fn within(self, groups: &Groups) -> Self {
+        assert_eq!(groups.machine_ranks(), self.problem.ranks, "groups of as many ranks");
+        Self { groups: Some(groups.clone()), ..self }
+    }
+
+    /// The groups that exchange, if not all ranks do with all.
+    #[must_use]
+    pub fn groups(&self) -> Option<&Groups> {
+        self.groups.as_ref()
+    }
+
+    /// Whether a rank needs the block of `from` at the end: of all ranks, or of those of its group.
+    #[must_use]
+    pub fn wants(&self, from: Rank, rank: Rank) -> bool {
+        self.groups.as_ref().is_none_or(|groups| groups.joins(from, rank))
     }
 
     /// The number of ranks that take part: all, or [on groups](Self::on_groups) those of
     /// the largest.
     #[must_use]
     pub fn participants(&self) -> u32 {
-        self.participants
+        let largest = |groups: &Groups| groups.sizes().max();
+        self.groups.as_ref().and_then(largest).unwrap_or(self.problem.ranks)
     }
 
     /// The rule.

@@ -126,7 +126,6 @@ pub fn measure(
     rounds: usize,
 ) -> Result<Vec<Sample>, Error> {
     let machine = machine(&format!("full:{ranks}"))?;
-    let problem = Problem::new(Collective::AllToAll, ranks, 1, block_bytes)?;
     let bytes = u128::from(ranks) * u128::from(ranks) * u128::from(block_bytes);
     check_memory("the blocks of all ranks", bytes, isize::MAX as u128)?;
     let threads = threads.min(worthwhile_threads(bytes));
@@ -136,7 +135,7 @@ pub fn measure(
         samples.push(sample);
     }
     let (mut input, mut output) = (vec![0; bytes as usize], vec![0; bytes as usize]);
-    pattern::fill(&problem, block_bytes, &mut input);
+    pattern::fill(&plans[0], block_bytes, &mut input);
     for _ in 0..rounds {
         for (sample, plans) in samples.iter_mut().zip(&plans) {
             // Its buffers last for one round, and are warm after one exchange.

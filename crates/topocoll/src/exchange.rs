@@ -222,6 +222,12 @@ impl<'m> Exchange<'m> {
         self.groups.as_ref().map_or(self.machine, |of| &of.machines[0])
     }
 
+    /// The whole machine.
+    #[must_use]
+    pub fn whole(&self) -> &Machine {
+        self.machine
+    }
+
     /// The groups that exchange, if not all ranks do with all.
     #[must_use]
     pub fn grouped(&self) -> Option<&Groups> {

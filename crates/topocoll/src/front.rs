@@ -6,7 +6,7 @@ use topocoll_schedule::Parameters;
 use crate::exchange::Budget;
 use crate::pool::fewer_ports::is_limited;
 use crate::pool::views::is_on_view;
-use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected, Unsearched};
+use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected, Selection, Unsearched};
 
 /// Settings that apply, by startups and volume: C1, and charged C2.
 #[derive(Clone, PartialEq, Debug)]
@@ -74,6 +74,17 @@ impl Exchange<'_> {
         let (partly_priced, unsearched) = (pool.partly_priced(), pool.unsearched().to_vec());
         let rejected = pool.rejected;
         Ok(Front { points, undecided, beaten, rejected, partly_priced, unsearched, bound })
+    }
+}
+
+impl Selection {
+    /// The Pareto front of startups and volume of its choices: for groups and for demand matrices, whose choices are
+    /// all counted.
+    #[must_use]
+    pub fn front(&self) -> Front {
+        let (points, undecided, beaten) = split(self.choices.clone());
+        let Self { rejected, partly_priced, unsearched, bound, .. } = self.clone();
+        Front { points, undecided, beaten, rejected, partly_priced, unsearched, bound }
     }
 }
 

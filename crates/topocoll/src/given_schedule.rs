@@ -27,6 +27,9 @@ impl GivenSchedule {
             name: name.to_owned(),
             reason: reason.to_string(),
         };
+        if schedule.groups().is_some() {
+            return Err(refused(&"its ranks exchange within groups, and these of all with all"));
+        }
         let exchange = Exchange::new(machine, &schedule.problem)?;
         let found = exchange.verify(&schedule, None).map_err(|error| refused(&error))?;
         if let Some(violation) = found.violation {

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use topocoll_exec::Plan;
+use topocoll_exec::{Plan, plan_all, plan_subset};
 use topocoll_schedule::{Demand, Origin, Parameters, Schedule};
 use topocoll_topology::{Groups, Machine, Rank};
 
@@ -57,11 +58,14 @@ impl Exchange<'_> {
     /// A schedule of another number of ranks than the largest group.
     pub fn placed<'s>(&self, schedule: &'s Schedule) -> Result<Cow<'s, Schedule>, Error> {
         let Some(of) = &self.groups else { return Ok(Cow::Borrowed(schedule)) };
-        let mut schedules = vec![schedule.clone()];
-        for machine in of.others() {
-            schedules.push(self.on_group(machine, schedule)?);
-        }
+        let schedules = self.of_machines(of, schedule)?;
         Ok(Cow::Owned(Schedule::on_groups(&schedules, &of.groups, &of.kinds)))
+    }
+
+    /// The schedules of the machines that groups form.
+    fn of_machines(&self, of: &Grouped, schedule: &Schedule) -> Result<Vec<Schedule>, Error> {
+        let others = of.others().iter().map(|machine| self.on_group(machine, schedule));
+        std::iter::once(Ok(schedule.clone())).chain(others).collect()
     }
 
     /// The demand matrix as the whole machine sees it: the same in all groups.
@@ -85,6 +89,20 @@ impl Exchange<'_> {
         let Origin { algorithm, parameters } = &schedule.origin;
         let found = other.solve(algorithm, parameters);
         Ok(found.or_else(|_| other.solve(algorithm, &Parameters::new()))?.schedule)
+    }
+
+    /// The plans of all ranks that take part, group after group, with peers as the whole machine numbers them.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn plans(&self, schedule: &Schedule) -> Result<Vec<Arc<Plan>>, Error> {
+        let Some(of) = &self.groups else { return Ok(plan_all(schedule)?) };
+        let (schedules, mut plans) = (self.of_machines(of, schedule)?, Vec::new());
+        for group in 0..of.groups.count() {
+            let own = &schedules[of.kinds.get(group as usize).map_or(0, |&kind| kind as usize)];
+            plans.extend(plan_subset(own, &of.groups.group(group))?);
+        }
+        Ok(plans)
     }
 
     /// The plan of one rank, with peers as the whole machine numbers them: of its group's schedule, where

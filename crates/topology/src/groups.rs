@@ -182,9 +182,16 @@ impl Groups {
                     let rule = format!("{size} does not divide the {ranks} ranks of {}", machine.name);
                     return Err(refused(&rule).into());
                 }
-                match along_sides(radix.sides(), size, kind == "stride") {
-                    Some(sides) => pattern(sides),
-                    None => return Self::numbered(ranks, size, kind == "stride"),
+                let apart = kind == "stride";
+                match (topology.shape(), along_sides(radix.sides(), size, apart)) {
+                    // Every numbering of its ranks is one of equivalent ranks.
+                    (Shape::Complete, _) => Pattern {
+                        radix: MixedRadix::new(&[ranks / size, size])?,
+                        sides: vec![Along::all(ranks / size, apart), Along::all(size, !apart)],
+                        grid: None,
+                    },
+                    (_, Some(sides)) => pattern(sides),
+                    (_, None) => return Self::numbered(ranks, size, apart),
                 }
             }
             _ => return Err(format!("`{name}` names no groups: {NAMES}, or a file with the ranks of a group in each line").into()),
@@ -250,7 +257,7 @@ impl Groups {
     }
 
     /// The number of ranks of each group; of those that follow a pattern, which are equal, once.
-    pub fn sizes(&self) -> impl Iterator<Item = u32> {
+    pub fn sizes(&self) -> impl Iterator<Item = u32> + Clone {
         let (equal, groups): (_, &[Subset]) = match &self.by {
             By::Pattern(of) => (Some(of.sides.iter().map(|along| along.inside).product()), &[]),
             By::Listed { groups, .. } => (None, groups),
@@ -294,6 +301,13 @@ impl Groups {
             By::Pattern(of) => Some(of.place(rank)),
             By::Listed { places, .. } => places.get(&rank).copied(),
         }
+    }
+
+    /// Whether two ranks are in one group.
+    #[must_use]
+    pub fn joins(&self, one: Rank, other: Rank) -> bool {
+        let group = |rank| self.place(rank).map(|(group, _)| group);
+        group(one).is_some() && group(one) == group(other)
     }
 
     /// The rank at a position of a group.

@@ -76,8 +76,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let simulated = simulate(&Run::new(&traffic, &machine, &MODELS[0], 1 << 30))?;
     eprintln!("{}: {} s", MODELS[0].name, in_seconds(simulated.time));
     let (mut input, mut output) = (vec![0; 64 * 64 * 1024], vec![0; 64 * 64 * 1024]);
-    pattern::fill(exchange.problem(), 1024u64, &mut input);
-    SeededDriver::new(&plan_all(&schedule)?).exchange(1024u64, &input, &mut output, 1)?;
-    assert_eq!(pattern::first_wrong(exchange.problem(), 1024u64, &output), None);
+    let plans = plan_all(&schedule)?;
+    pattern::fill(&plans, 1024u64, &mut input);
+    SeededDriver::new(&plans).exchange(1024u64, &input, &mut output, 1)?;
+    assert_eq!(pattern::first_wrong(&plans, 1024u64, &output), None);
     Ok(jsonl::write(&Source::new(&schedule, &machine, 1 << 30), &mut std::io::stdout())?)
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use topocoll_schedule::{Parameters, Problem, Schedule, ScheduleError};
 use topocoll_topology::spec::parse_short_form;
 use topocoll_topology::{
-    Capacity, Clusters, FullyConnected, Graph, Grid, Link, LinkId, LinkKind, ListedGraph, Machine,
-    Ports, Shape, Ties, Timing, Topology, TopologyError,
+    Capacity, Clusters, FullyConnected, Graph, Grid, Groups, Link, LinkId, LinkKind, ListedGraph,
+    Machine, Ports, Rank, Shape, Subset, Ties, Timing, Topology, TopologyError,
 };
 
 use super::messages::check_ranks;
@@ -49,6 +49,9 @@ struct Header {
     node_ports: Option<u32>,
     /// The topology it was written for.
     topology: HeaderTopology,
+    /// The ranks of each group, if not all ranks exchange with all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    groups: Option<Vec<Vec<u32>>>,
 }
 
 /// A topology in a header.
@@ -330,7 +333,22 @@ impl Header {
             ports: problem.ports,
             node_ports: problem.own_node_ports(&*machine.topology),
             topology: HeaderTopology::of(&*machine.topology, &machine.timing),
+            groups: schedule.groups().map(|groups| {
+                let ranks = |group| groups.group(group).ranks().iter().map(|rank| rank.0).collect();
+                (0..groups.count()).map(ranks).collect()
+            }),
         }
+    }
+
+    /// The groups that exchange.
+    fn groups(&self) -> Result<Option<Groups>, String> {
+        let Some(groups) = &self.groups else { return Ok(None) };
+        let subset = |(number, ranks): (usize, &Vec<u32>)| {
+            let ranks: Vec<Rank> = ranks.iter().copied().map(Rank).collect();
+            Subset::new(&ranks, self.ranks).map_err(|error| format!("groups[{number}]: {error}"))
+        };
+        let groups = groups.iter().enumerate().map(subset).collect::<Result<_, _>>()?;
+        Ok(Some(Groups::listed(groups).map_err(|error| format!("groups: {error}"))?))
     }
 
     /// The problem, if the header matches `topology`; more than `ranks - 1` ports are `ranks - 1`.

@@ -11,7 +11,7 @@ use topocoll_schedule::{Collective, SlotSet, Step};
 use topocoll_topology::Rank;
 
 use super::{Listing, Source, check, failed};
-use crate::{AnalysisError, Progress, check_named, replay};
+use crate::{AnalysisError, Progress, check_named, check_of_all, replay};
 
 /// Why programs are not read: thread blocks move single chunks in an order that is not fixed, so a
 /// program does not define steps and messages.
@@ -25,6 +25,7 @@ const LINES: u128 = 3;
 pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), AnalysisError> {
     let schedule = source.schedule;
     check_named(schedule)?;
+    check_of_all(schedule)?;
     if schedule.problem.operation != Collective::AllToAll {
         let what = "all-gathers";
         return Err(AnalysisError::Unwritten { what });

@@ -312,6 +312,8 @@ pub(crate) struct Schedule {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) subject: Subject,
+    #[command(flatten)]
+    pub(crate) part: Part,
     /// The format
     #[arg(long, default_value = "jsonl", value_parser = formats())]
     pub(crate) format: String,
@@ -438,6 +440,8 @@ pub(crate) struct Sweep {
 pub(crate) struct Report {
     #[command(flatten)]
     pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) part: Part,
     /// Add a schedule from a file to the algorithms; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) schedule: Vec<PathBuf>,

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     let strongest = best;
     let best = args.steps.map_or(best.into(), |steps| Bounds::in_steps(best, steps));
     let report = Report {
-        head: Head::new(part, &problem),
+        head: Head::new(part, &problem).in_groups(&args.part),
         demand: args.sizes.demand.clone(),
         bounds: all.iter().map(bound).collect(),
         asymptotic: (orders.iter())

@@ -211,7 +211,7 @@ pub(super) fn run(
             let (Named { schedule, name }, sizes) = &**found;
             subject = Subject::of(schedule, name);
             subject.demand = sizes.as_ref().map(|sizes| sizes.given.clone());
-            head = Head::of_schedule(machine, schedule);
+            head = Head::of_schedule(machine, schedule).in_groups(&args.part);
             about = about_sized(machine, schedule, sizes.as_ref());
             request::traffic(schedule, machine, sizes.as_ref())?
         }

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
         within::named(check_model(model, &machine, settings), model)?;
     }
     let catalogue = catalogue(&machine, options, &args.schedule)?;
-    let exchange = exchange(&machine, options, &args::Part::WHOLE)?.catalogue(&catalogue);
+    let exchange = exchange(&machine, options, &args.part)?.catalogue(&catalogue);
     let setting = parameters(&rest)?;
     let schedule = match &args.algorithm {
         Some(name) => Some(exchange.schedule(name, &setting)?),
@@ -51,6 +51,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     let algorithm = origin.map(|origin| (origin.algorithm.as_str(), &origin.parameters));
     let given = args.set.iter().cloned().collect::<Parameters>();
     let mut command = command_line("report", &args.common, args.algorithm.as_deref(), &given);
+    command += &args.part.to_string();
     if let Some((model, _)) = &model {
         command += &format!(" --model {}", model.name);
     }
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     };
     write_file(&args.out, |file| Ok(file.write_all(page.html.as_bytes())?))?;
     let report = Report {
-        head: Head::new(&machine, exchange.problem()),
+        head: Head::new(exchange.machine(), exchange.problem()).in_groups(&args.part),
         file: printable(&args.out.to_string_lossy()),
         bytes: page.html.len(),
         ranked: page.ranked.len(),
@@ -95,8 +96,12 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
             report.ranked,
             report.played,
         ))
-        .about(about(&machine, exchange.problem()) + ".")
-        .assuming(assumed_by(&machine, exchange.problem().both_ports(), options))
+        .about(about(exchange.machine(), exchange.problem()) + ".")
+        .assuming(assumed_by(
+            exchange.machine(),
+            exchange.problem().both_ports(),
+            options,
+        ))
     })?;
     Ok(Outcome::Fine)
 }

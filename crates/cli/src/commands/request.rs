@@ -19,7 +19,7 @@ use topocoll::{
 use crate::args;
 use crate::demand::schedule_of_sizes;
 use crate::host::{check_fits, memory};
-use crate::machine::{Named, exchange, open, read_schedule, read_whole, schedule};
+use crate::machine::{Named, exchange, open, read_schedule, read_whole, written};
 use crate::uses::ORDER;
 use crate::values::{ALL_TO_ALL, Model};
 
@@ -190,7 +190,8 @@ pub(super) fn messages(
     if schedules.is_empty() {
         let subject =
             args::Subject { algorithm: args.algorithm.clone(), set: rest, schedule: None };
-        let schedule = schedule(machine, options, &subject);
+        let exchange = exchange(machine, options, &args::Part::WHOLE)?;
+        let schedule = written(&exchange, &subject);
         schedules.push(schedule.map_err(|e| name_both(e, args.model))?.schedule);
     } else {
         let most = |of: fn(&Problem) -> u32| schedules.iter().map(|s| of(&s.problem)).max();
@@ -239,7 +240,7 @@ fn on_ranks(
     let exchange = exchange(machine, options, &args.part)?;
     let mut own = exchange.machine().clone();
     let (Named { schedule, name }, sizes) =
-        schedule_of_sizes(&mut own, options, subject, &args.sizes)?;
+        schedule_of_sizes(&exchange, &mut own, options, subject, &args.sizes)?;
     let schedule = exchange.placed(&schedule)?.into_owned();
     let sized = match (sizes, &args.sizes.demand) {
         (Some(sizes), Some(given)) => {

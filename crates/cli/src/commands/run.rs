@@ -3,10 +3,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 use topocoll::exec::{
-    BlockSizes, ExecError, Plan, PlannedSizes, ThreadedDriver, pattern, plan_all,
-    worthwhile_threads,
+    BlockSizes, ExecError, Plan, PlannedSizes, ThreadedDriver, pattern, worthwhile_threads,
 };
-use topocoll::{Block, Collective, Demand, Error, Parameters, Problem, Rank, Schedule, Sync};
+use topocoll::{
+    Block, Collective, Demand, Error, Exchange, Parameters, Problem, Rank, Schedule, Sync,
+};
 
 use super::heading::{about_demand, assumed_by};
 use super::plural;
@@ -52,28 +53,29 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let exchange = exchange(&whole, options, &args.part)?;
     let mut machine = exchange.machine().clone();
     let (Named { schedule, name }, sizes) =
-        schedule_of_sizes(&mut machine, options, &args.subject, &args.sizes)?;
+        schedule_of_sizes(&exchange, &mut machine, options, &args.subject, &args.sizes)?;
+    anyhow::ensure!(
+        schedule.groups().is_none(),
+        "the schedule of the file is of groups: run --groups moves blocks by an --algorithm"
+    );
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
     check_threads(args.threads.unwrap_or(1))?;
     let threads = |bytes| args.threads.unwrap_or_else(|| cores().min(worthwhile_threads(bytes)));
     starting("planning", 0);
-    let made = driver(&schedule, demand, threads);
-    let (mut driver, block_sizes, bytes_moved) = made.map_err(|error| match error {
-        Error::Exec(ExecError::Memory { .. }) => {
-            let what = about_demand(&machine, &schedule.problem, sizes.as_ref());
-            anyhow::Error::from(error).context(what)
-        }
-        other => other.into(),
-    })?;
+    let made = planned(&exchange, &schedule, demand);
+    let Planned { plans, sizes: block_sizes, buffers, bytes_moved } =
+        made.map_err(|error| match error {
+            Error::Exec(ExecError::Memory { .. }) => {
+                let what = about_demand(&machine, &schedule.problem, sizes.as_ref());
+                anyhow::Error::from(error).context(what)
+            }
+            other => other.into(),
+        })?;
     let sync = args.sync.into();
+    let mut driver = ThreadedDriver::new(plans.clone(), threads(buffers.1));
     driver.set_sync(sync);
-    let found = measure(
-        &mut driver,
-        &schedule,
-        &block_sizes,
-        buffers(&schedule.problem, demand),
-        args.repeat,
-    )?;
+    let gathers = schedule.problem.operation == Collective::AllGather;
+    let found = measure(&mut driver, &plans, &block_sizes, (buffers, gathers), args.repeat)?;
     let exchange = match demand {
         Some(demand) => exchange.demand(demand)?,
         None => exchange,
@@ -82,7 +84,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let counts = exchange.count(&schedule);
     let predicted = counts.map(|counts| counts.time.total());
     let report = Report {
-        head: Head::new(&machine, &schedule.problem),
+        head: Head::new(&machine, &schedule.problem).in_groups(&args.part),
         demand: args.sizes.demand.clone(),
         algorithm: schedule.origin.algorithm.clone(),
         parameters: schedule.origin.parameters.clone(),
@@ -114,19 +116,20 @@ fn fits(needed: u128, available: u128) -> Result<(), Error> {
 }
 
 /// Refuses an exchange that does not fit, before allocation. Returns the bytes of buffers and
-/// plans; each plan counts as a middle rank's.
+/// plans; each plan counts as a middle rank's of the largest group.
 fn check_memory(
+    exchange: &Exchange<'_>,
     schedule: &Schedule,
     demand: Option<&Demand>,
+    (input, output): (u128, u128),
     available: u128,
 ) -> Result<u128, Error> {
     let problem = &schedule.problem;
-    let ranks = u128::from(problem.ranks);
+    let ranks = sizes(exchange).map(u128::from).sum::<u128>();
     if demand.is_some() {
         // At least two offsets for each pair.
         fits(16 * ranks * ranks, available)?;
     }
-    let (input, output) = buffers(problem, demand);
     fits(input + output, available)?;
     let middle = Plan::new(schedule, Rank(problem.ranks / 2))?;
     let (beside, registers) = match demand {
@@ -139,69 +142,82 @@ fn check_memory(
     Ok(taken)
 }
 
-/// The driver, the sizes of the blocks, and the bytes that an exchange sends.
-fn driver(
+/// The plans of all ranks that take part, the sizes of their blocks, the bytes of all inputs and all outputs, and
+/// the bytes that an exchange sends.
+struct Planned {
+    plans: Vec<Arc<Plan>>,
+    sizes: BlockSizes,
+    buffers: (u128, u128),
+    bytes_moved: u128,
+}
+
+fn planned(
+    exchange: &Exchange<'_>,
     schedule: &Schedule,
     demand: Option<&Demand>,
-    threads: impl Fn(u128) -> usize,
-) -> Result<(ThreadedDriver, BlockSizes, u128), Error> {
-    let available = memory();
-    let taken = check_memory(schedule, demand, available)?;
-    let plans = plan_all(schedule)?;
+) -> Result<Planned, Error> {
+    let (available, buffers) = (memory(), buffers(exchange, &schedule.problem, demand));
+    let taken = check_memory(exchange, schedule, demand, buffers, available)?;
+    let plans = exchange.plans(schedule)?;
     let sizes = match demand {
         None => BlockSizes::Equal(schedule.problem.block_bytes),
         Some(demand) => BlockSizes::Planned(Arc::new(PlannedSizes::new(&plans, demand)?)),
     };
     let sum = |of: &dyn Fn(&Plan) -> u128| plans.iter().map(|plan| of(plan)).sum::<u128>();
     fits(taken + sum(&|plan| plan.register_bytes(sizes.clone())), available)?;
-    let sent = sum(&|plan| plan.sent_bytes(sizes.clone()));
-    let (_, output) = buffers(&schedule.problem, demand);
-    Ok((ThreadedDriver::new(plans, threads(output)), sizes, sent))
+    let bytes_moved = sum(&|plan| plan.sent_bytes(sizes.clone()));
+    Ok(Planned { plans, sizes, buffers, bytes_moved })
+}
+
+/// The ranks of every group; all ranks are one.
+fn sizes(exchange: &Exchange<'_>) -> impl Iterator<Item = u32> {
+    let groups = exchange.grouped();
+    let whole = groups.is_none().then_some(exchange.problem().ranks);
+    let each = groups.into_iter().flat_map(|of| of.sizes().cycle().take(of.count() as usize));
+    whole.into_iter().chain(each)
 }
 
 /// Bytes of all inputs and all outputs.
-fn buffers(problem: &Problem, demand: Option<&Demand>) -> (u128, u128) {
-    let input = match demand {
+fn buffers(exchange: &Exchange<'_>, problem: &Problem, demand: Option<&Demand>) -> (u128, u128) {
+    let sums = sizes(exchange).map(u128::from).map(|ranks| match demand {
         None => {
-            let blocks = u128::from(problem.ranks) * u128::from(problem.blocks_at_start());
-            blocks * u128::from(problem.block_bytes)
+            let block = u128::from(problem.block_bytes);
+            let gathered = problem.operation == Collective::AllGather;
+            (ranks * block * if gathered { 1 } else { ranks }, ranks * ranks * block)
         }
         Some(demand) => {
             let sum = |rank| demand.row(rank).map(u128::from).sum::<u128>();
-            (0..problem.ranks).map(Rank).map(sum).sum()
+            let input = (0..problem.ranks).map(Rank).map(sum).sum();
+            (input, input * ranks / u128::from(problem.blocks_at_start()))
         }
-    };
-    match problem.operation {
-        Collective::AllToAll => (input, input),
-        Collective::AllGather => (input, input * u128::from(problem.ranks)),
-    }
+    });
+    sums.fold((0, 0), |all, own| (all.0 + own.0, all.1 + own.1))
 }
 
 fn measure(
     driver: &mut ThreadedDriver,
-    schedule: &Schedule,
+    plans: &[Arc<Plan>],
     sizes: &BlockSizes,
-    (input, output): (u128, u128),
+    ((input, output), gathers): ((u128, u128), bool),
     repeats: usize,
 ) -> Result<Found, Error> {
-    let problem = &schedule.problem;
     let (mut input, mut output) = (vec![0; input as usize], vec![0; output as usize]);
-    pattern::fill(problem, sizes.clone(), &mut input);
+    pattern::fill(plans, sizes.clone(), &mut input);
     let (mut times, mut copies, mut wrong) = (Vec::new(), Vec::new(), None);
     starting("exchanging", repeats as u64);
     for _ in 0..repeats {
         (PROGRESS.done)(1);
         // Both start with the output in the caches as a fill leaves it.
         output.fill(1);
-        copies.push(match problem.operation {
-            Collective::AllToAll => driver.plain_copy(&input, &mut output)?,
-            Collective::AllGather => (output.chunks_mut(input.len().max(1)))
-                .map(|part| driver.plain_copy(&input, part))
+        copies.push(match gathers {
+            false => driver.plain_copy(&input, &mut output)?,
+            true => (output.chunks_mut(input.len().max(1)))
+                .map(|part| driver.plain_copy(&input[..part.len()], part))
                 .sum::<Result<Duration, ExecError>>()?,
         });
         output.fill(0);
         times.push(driver.exchange(sizes.clone(), &input, &mut output)?.elapsed);
-        wrong = wrong.or_else(|| pattern::first_wrong(problem, sizes.clone(), &output));
+        wrong = wrong.or_else(|| pattern::first_wrong(plans, sizes.clone(), &output));
     }
     Ok(Found { seconds: median(&mut times), plain_copy: median(&mut copies), wrong })
 }
@@ -252,7 +268,9 @@ mod tests {
             let problem = Problem::new(Collective::AllToAll, 4096, 1, block_bytes).unwrap();
             let exchange = topocoll::Exchange::new(&machine, &problem).unwrap();
             let schedule = exchange.schedule("pairwise-xor", &Parameters::new()).unwrap();
-            check_memory(&schedule, None, available).err().map(|error| error.to_string())
+            let buffers = buffers(&exchange, &problem, None);
+            let checked = check_memory(&exchange, &schedule, None, buffers, available);
+            checked.err().map(|error| error.to_string())
         };
         let figures = "34359738368 bytes of memory, but the limit is 25769803776";
         assert_eq!(refused(1024, 24 << 30).as_deref(), Some(figures));

@@ -8,7 +8,7 @@ use topocoll::{Rank, check_counting_work};
 use crate::bar::{PROGRESS, Watched, bytes_done, clear_bar, starting};
 use crate::error::say;
 use crate::host::memory;
-use crate::machine::{Named, machine, schedule};
+use crate::machine::{Named, exchange, machine, schedule};
 use crate::render::{check_files, check_folder, write_file, write_folder};
 use crate::{Outcome, args};
 
@@ -21,7 +21,13 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
         (_, path) => check_files(&[("--out", path.as_deref())])?,
     }
     let mut machine = machine(&args.common.machine, options)?;
-    let Named { schedule, .. } = schedule(&mut machine, options, &args.subject)?;
+    let exchange = exchange(&machine, options, &args.part)?;
+    let mut own = exchange.machine().clone();
+    let Named { schedule, .. } = schedule(&exchange, &mut own, options, &args.subject)?;
+    let schedule = exchange.placed(&schedule)?.into_owned();
+    if args.subject.schedule.is_some() {
+        machine.set_ports(own.ports);
+    }
     if let Some(rank) = args.rank {
         anyhow::ensure!(
             rank < machine.ranks(),

@@ -182,7 +182,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     exchange = exchange.sync(sync(args, &whole)?);
     let selection = ranked(&exchange, args.budget)?;
     say_refused(&args.schedule, &selection.rejected);
-    let mut report = report(&exchange, &selection, args.sizes.demand.clone());
+    let mut report = report(&exchange, &selection, args);
     // These are bounds for equal blocks.
     report.whole = report.whole.filter(|_| args.sizes.demand.is_none());
     if let Some(found) = &mut report.whole
@@ -296,13 +296,14 @@ fn prove(exchange: &Exchange<'_>, chosen: Option<&Chosen>) -> anyhow::Result<Opt
     }
 }
 
-fn report(exchange: &Exchange<'_>, selection: &Selection, demand: Option<String>) -> Report {
+fn report(exchange: &Exchange<'_>, selection: &Selection, args: &args::Select) -> Report {
+    let demand = args.sizes.demand.clone();
     let (machine, problem) = (exchange.machine(), exchange.problem());
     // Bandwidths are of blocks of one size.
     let sized = Some(problem).filter(|_| demand.is_none());
     let of = |i: usize| &selection.choices[i];
     Report {
-        head: Head::new(machine, problem),
+        head: Head::new(machine, problem).in_groups(&args.part),
         demand,
         decided: selection.undecided().is_empty(),
         recommended: selection.best().map(Chosen::from),

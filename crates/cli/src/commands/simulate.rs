@@ -81,7 +81,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let about = about_sized(&machine, &schedule, sizes.as_ref());
     heat::draw(args, &machine, &*traffic, &title_of(&machine, &about), &name)?;
     let named_links = conflicts::entries(&conflicts, &machine, None);
-    let mut report = report(&machine, &schedule, &counts, named_links);
+    let mut report = report(&machine, args, &schedule, &counts, named_links);
     report.demand = sizes.map(|sizes| sizes.given);
     report.bandwidth = report.bandwidth.filter(|_| report.demand.is_none());
     // Of blocks of one size.
@@ -107,6 +107,7 @@ impl Slowest {
 
 fn report(
     machine: &Machine,
+    args: &args::Simulate,
     schedule: &Schedule,
     counts: &Counts,
     conflicts: Option<Vec<conflicts::Entry>>,
@@ -115,7 +116,7 @@ fn report(
     let bandwidth = Bandwidth::of(schedule, time.total());
     let able = machine.topology.links() as f64 * time.total();
     Report {
-        head: Head::of_schedule(machine, schedule),
+        head: Head::of_schedule(machine, schedule).in_groups(&args.part),
         demand: None,
         algorithm: schedule.origin.algorithm.clone(),
         parameters: schedule.origin.parameters.clone(),

@@ -7,8 +7,8 @@ use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
     BestBounds, Claims, ConflictReport, Counts, Exchange, Machine, Method, Parameters, Schedule,
-    Shape, Verification, Violation, best_bounds, check_certifiable, check_counting_work, count,
-    verify_watched, write_certificate,
+    Shape, Verification, Violation, check_certifiable, check_counting_work, count, verify_watched,
+    write_certificate,
 };
 use topocoll_certificate::check_limits;
 
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     let whole = machine(&args.common.machine, options)?;
     let exchange = exchange(&whole, options, &args.part)?;
     let mut machine = exchange.machine().clone();
-    let Named { schedule, name } = schedule(&mut machine, options, &args.subject)?;
+    let Named { schedule, name } = schedule(&exchange, &mut machine, options, &args.subject)?;
     let method = args.method.map(|method| match method {
         args::Method::Replay => Method::Replay,
         args::Method::Classes => Method::Classes,
@@ -99,7 +99,14 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
             (found.counts, claims) = (exchange.count(&schedule)?, None);
             (&whole, exchange.bounds())
         }
-        Cow::Borrowed(_) => (&machine, best_bounds(&schedule.problem, &machine, None)),
+        Cow::Borrowed(_) => {
+            let of_file = Exchange::new(&machine, &schedule.problem)?;
+            let of_file = match schedule.groups() {
+                Some(groups) => of_file.groups(groups)?,
+                None => of_file,
+            };
+            (&machine, of_file.bounds())
+        }
     };
     let fails =
         found.delivered() != Some(true) || found.counts.port_violations > 0 || !broken.is_empty();
@@ -108,7 +115,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
         _ => conflicts::find(&Scheduled::new(&placed, network), network, args.conflicts)?,
     };
     let claims_hold = claims.map(|_| broken.is_empty());
-    let mut report = report(&machine, &schedule, &found, claims_hold, bounds);
+    let mut report = report((&machine, &args.part), &schedule, &found, claims_hold, bounds);
     report.conflicts = conflicts::entries(&named, network, None);
     if let Some(path) = args.certificate.as_deref().filter(|_| !fails) {
         report.certificate = Some(certify(path, &schedule, &machine, &found.counts)?);
@@ -212,7 +219,7 @@ fn broken(claims: &Claims, counts: &Counts) -> Vec<String> {
 }
 
 fn report(
-    machine: &Machine,
+    (machine, part): (&Machine, &args::Part),
     schedule: &Schedule,
     found: &Found,
     claims_hold: Option<bool>,
@@ -225,7 +232,7 @@ fn report(
     let in_blocks = |bytes| Blocks(counts.in_blocks(bytes));
     let clustered = matches!(machine.topology.shape(), Shape::Clustered(_));
     Report {
-        head: Head::of_schedule(machine, schedule),
+        head: Head::of_schedule(machine, schedule).in_groups(part),
         algorithm: schedule.origin.algorithm.clone(),
         parameters: schedule.origin.parameters.clone(),
         method: proof.map_or("counts", |proof| proof.method.name()),
@@ -248,7 +255,9 @@ fn report(
         port_violations: counts.port_violations,
         resent_blocks: proof.and_then(|proof| proof.resent_blocks),
         inter_node_steps: clustered.then_some(counts.inter_node_steps),
-        whole: bounds.and_then(|_| Whole::of(machine, &schedule.problem)),
+        whole: bounds
+            .filter(|_| schedule.groups().is_none())
+            .and_then(|_| Whole::of(machine, &schedule.problem)),
         bounds: bounds.map(|bounds| match counts.port_violations {
             0 => Bounds::in_steps(bounds, counts.steps),
             _ => bounds.into(),

@@ -2,6 +2,8 @@ use serde::Serialize;
 use topocoll::{BestBounds, Machine, Parameters, Problem, Schedule, Time};
 use topocoll_report::number::{Blocks, bandwidth};
 
+use crate::args::Part;
+
 /// The version of all JSON objects. In version 1, `blocks` of bounds had today's `link_blocks`.
 pub(crate) const VERSION: u32 = 2;
 
@@ -23,6 +25,9 @@ pub(crate) struct Head {
     /// Of a node of several ranks, if not the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     node_ports: Option<u32>,
+    /// The groups that exchange, as they were named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<String>,
 }
 
 impl Head {
@@ -44,6 +49,11 @@ impl Head {
         }
     }
 
+    /// The same for the groups that are named, if any are.
+    pub(crate) fn in_groups(self, part: &Part) -> Self {
+        Self { groups: part.groups.clone(), ..self }
+    }
+
     /// The head of single messages of some bytes, without an exchange.
     pub(crate) fn traffic(machine: &Machine, bytes: u64) -> Self {
         Self::of(machine, ("traffic", bytes))
@@ -61,6 +71,7 @@ impl Head {
             block_bytes: Some(block_bytes),
             ports: machine.ports.rank,
             node_ports: machine.own_node_ports(),
+            groups: None,
         }
     }
 

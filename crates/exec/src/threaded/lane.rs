@@ -9,6 +9,8 @@ use crate::{
 
 /// One rank during an exchange.
 pub(super) struct Lane<'m> {
+    /// Its place among the plans.
+    pub(super) own: usize,
     pub(super) endpoint: &'m mut Endpoint,
     pub(super) memory: Memory<'m>,
     pub(super) desk: &'m mut Desk,
@@ -108,7 +110,7 @@ impl Lane<'_> {
         let mut i = 0;
         while i < self.desk.posted.len() {
             let message = self.desk.posted[i];
-            let from = self.endpoint.plan().schedule_rank(message.peer);
+            let from = self.endpoint.plan().place_of(message.peer, self.own);
             let fits = |envelope: &Envelope| (envelope.from, envelope.tag) == (from, message.tag);
             let at = self.desk.early.iter().position(fits);
             let Some(Envelope { payload, .. }) = at.and_then(|at| self.desk.early.remove(at))

@@ -99,6 +99,10 @@ function choice(picture, items, distance, look) {
 
 /** Predicted time over block size, with the values under the pointer beside it. */
 function sweepChart(section, data) {
+  if (data.sweep === undefined) {
+    section.hidden = true;
+    return;
+  }
   const { sizes, bound, fastest } = data.sweep;
   const { library } = data;
   const own = library ? [{ algorithm: `${library.title} default`, floor: false, seconds: library.by_block.map((row) => row.time_seconds), settings: library.by_block.map((row) => row.algorithm) }] : [];

@@ -164,6 +164,7 @@ function settingsList(words) {
 }
 
 function boundsTable(data) {
+  if (data.bounds.length === 0) return '';
   const measures = { steps: 'steps', blocks: 'volume', link_blocks: 'charged volume', hops: 'hops' };
   const row = (bound) => html('tr', {},
     html('td', {}, measures[bound.measure]), html('td', { class: 'number' }, blocks(bound.value)),

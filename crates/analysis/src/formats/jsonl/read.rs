@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use topocoll_schedule::{Block, Collective, Message, Origin, Part, Problem, Recorder, Schedule};
-use topocoll_topology::{Rank, Topology};
+use topocoll_topology::{Groups, Rank, Topology};
 
 use super::{Header, MessageLine};
 use crate::formats::lines::Lines;
@@ -71,6 +71,7 @@ pub(in crate::formats) struct List<'a> {
 struct Messages<'a> {
     target: &'a Target<'a>,
     problem: Problem,
+    groups: Option<Groups>,
     recorder: Recorder,
     /// The last step, and the number of messages so far.
     last: (u32, usize),
@@ -90,7 +91,7 @@ pub fn schedule(
 ) -> Result<Schedule, ReadError> {
     let message = |number, message| ReadError::Message { number, message };
     check_ranks(problem.ranks, target.topology).map_err(|error| message(0, error))?;
-    let mut list = Messages::new(problem, target);
+    let mut list = Messages::new(problem, None, target);
     for (number, line) in messages.into_iter().enumerate() {
         list.push(&line).map_err(|error| message(number, error))?;
     }
@@ -101,9 +102,9 @@ impl<'a> List<'a> {
     /// Reads the header.
     pub(in crate::formats) fn new(text: &str, target: &'a Target<'a>) -> Result<Self, String> {
         let header = Header::parse(text)?;
-        let problem = header.problem(target.topology)?;
+        let (problem, groups) = (header.problem(target.topology)?, header.groups()?);
         let origin = Origin { algorithm: header.algorithm, parameters: header.parameters };
-        Ok(Self { messages: Messages::new(problem, target), origin })
+        Ok(Self { messages: Messages::new(problem, groups, target), origin })
     }
 
     /// Reads a message.
@@ -112,19 +113,30 @@ impl<'a> List<'a> {
     }
 
     pub(in crate::formats) fn schedule(self) -> Schedule {
-        Schedule::new(self.messages.problem, self.origin, self.messages.recorder.finish())
+        let Messages { problem, groups, recorder, .. } = self.messages;
+        let schedule = Schedule::new(problem, self.origin, recorder.finish());
+        match groups {
+            Some(groups) => schedule.within(&groups),
+            None => schedule,
+        }
     }
 }
 
 impl<'a> Messages<'a> {
-    fn new(problem: Problem, target: &'a Target<'a>) -> Self {
-        Self { target, problem, recorder: Recorder::new(problem), last: (0, 0), taken: 0 }
+    fn new(problem: Problem, groups: Option<Groups>, target: &'a Target<'a>) -> Self {
+        Self { target, problem, groups, recorder: Recorder::new(problem), last: (0, 0), taken: 0 }
     }
 
     fn push(&mut self, line: &MessageLine) -> Result<Listed, String> {
         let (after, messages) = self.last;
         check_step(line.step, after, messages)?;
         let message = line.message(self.problem, self.target.topology)?;
+        if let Some(groups) = &self.groups {
+            let apart = |(block, _): &&(Block, Part)| !groups.joins(block.from, block.to);
+            if let Some((block, _)) = message.blocks.iter().find(apart) {
+                return Err(format!("block {block} is not of ranks of one group"));
+            }
+        }
         self.taken += Recorder::memory(message.blocks.len());
         self.target.check_memory(self.taken)?;
         self.recorder.push(&message);
