@@ -8,7 +8,8 @@ use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use topocoll::contention::Sync;
 use topocoll::{
     Algorithm, BestBounds, Budget, Catalogue, Choice, Collective, Demand, Error, Exchange, Fastest,
-    GivenSchedule, Origin, Parameters, Problem, Rejected, Selection, Sweep, check_demand_work,
+    GivenSchedule, Groups, Origin, Parameters, Problem, Rejected, Selection, Sweep,
+    check_demand_work,
 };
 use topocoll_report::names::{Names, Row, SHOWN};
 use topocoll_report::number::named;
@@ -19,15 +20,20 @@ use crate::schedule::{Listed, Schedule};
 use crate::watch::watched;
 use crate::{dictionary, parameters, refused, same};
 
-/// A machine, a problem, sizes of blocks if they differ, and own schedules beside the standard algorithms.
+/// A machine, a problem, sizes of blocks if they differ, groups that exchange, and own schedules beside the
+/// standard algorithms.
 #[pyclass(frozen, module = "topocoll._core")]
 #[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) machine: Machine,
+    /// Of all ranks.
     pub(crate) problem: Problem,
     /// The lines of a file of a demand matrix, and what they say.
     lines: Option<String>,
-    pub(crate) demand: Option<Arc<Demand>>,
+    demand: Option<Arc<Demand>>,
+    /// The name or the lines of groups, and what they say.
+    named: Option<String>,
+    groups: Option<Groups>,
     own: Vec<Schedule>,
 }
 
@@ -49,6 +55,9 @@ impl Request {
             catalogue = catalogue.with(GivenSchedule::new(name, own.clone(), machine)?)?;
         }
         let mut exchange = Exchange::new(machine, &self.problem)?;
+        if let Some(groups) = &self.groups {
+            exchange = exchange.groups(groups)?;
+        }
         if let Some(demand) = &self.demand {
             exchange = exchange.demand(demand)?;
         }
@@ -57,34 +66,64 @@ impl Request {
         }
         work(&exchange.budget(budget))
     }
+
+    /// The demand matrix of all ranks of the machine.
+    pub(crate) fn sizes(&self) -> Option<Arc<Demand>> {
+        let demand = self.demand.as_ref()?;
+        Some(match &self.groups {
+            Some(groups) => Arc::new(demand.on_groups(groups)),
+            None => Arc::clone(demand),
+        })
+    }
+
+    /// Refuses groups, for schedules of all ranks.
+    fn check_whole(&self) -> PyResult<()> {
+        match self.groups {
+            Some(_) => Err(refused("groups: own algorithms and schedules are for all ranks")),
+            None => Ok(()),
+        }
+    }
 }
 
 #[pymethods]
 impl Request {
     /// The mean of listed sizes is the block.
     #[new]
-    #[pyo3(signature = (machine, operation, block, lines=None, own=vec![]))]
+    #[pyo3(signature = (machine, operation, block, lines=None, groups=None, own=vec![]))]
     pub(crate) fn new(
         machine: &Machine,
         operation: &str,
         block: u64,
         lines: Option<String>,
+        groups: Option<String>,
         own: Vec<Schedule>,
     ) -> PyResult<Self> {
         let operation: Collective = operation.parse().map_err(refused)?;
         let (ranks, ports) = (machine.own.ranks(), machine.own.ports);
         let mut problem = Problem::new(operation, ranks, ports, block).map_err(refused)?;
-        let demand = lines.as_ref().map(|lines| Demand::read(&problem, lines.as_bytes()));
-        let demand = demand.transpose().map_err(|e| refused(format!("demand: {e}")))?;
+        let mut exchange = Exchange::new(&machine.own, &problem).map_err(refused)?;
+        let named = groups;
+        let groups = named.as_ref().map(|text| Groups::read(text, &machine.own));
+        let groups = groups.transpose().map_err(|e| refused(format!("groups: {e}")))?;
+        if let Some(groups) = &groups {
+            exchange = exchange.groups(groups).map_err(refused)?;
+        }
+        let read = |lines: &String| Demand::read(exchange.problem(), lines.as_bytes());
+        let demand = lines.as_ref().map(read).transpose();
+        let demand = demand.map_err(|e| refused(format!("demand: {e}")))?;
+        if let Some(demand) = &demand {
+            exchange.demand(demand).map_err(refused)?;
+        }
         problem.block_bytes = demand.as_ref().map_or(block, Demand::mean);
-        Ok(Self { machine: machine.clone(), problem, lines, demand: demand.map(Arc::new), own })
+        let (machine, demand) = (machine.clone(), demand.map(Arc::new));
+        Ok(Self { machine, problem, lines, demand, named, groups, own })
     }
 
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
-        let Self { machine, problem, lines, own, .. } = slf.get().clone();
-        let held = (machine, problem.operation.name(), problem.block_bytes, lines, own);
+        let Self { machine, problem, lines, named, own, .. } = slf.get().clone();
+        let held = (machine, problem.operation.name(), problem.block_bytes, lines, named, own);
         Ok((slf.get_type(), held.into_pyobject(slf.py())?))
     }
 
@@ -97,11 +136,18 @@ impl Request {
         self.problem.block_bytes
     }
 
+    /// The number of groups, and the ranks of the largest.
+    #[getter]
+    fn groups(&self) -> Option<(u32, u32)> {
+        self.groups.as_ref().map(|groups| (groups.count(), groups.sizes().max().unwrap_or(0)))
+    }
+
     /// The same with an own schedule.
-    fn with_own(&self, schedule: &Schedule) -> Self {
+    fn with_own(&self, schedule: &Schedule) -> PyResult<Self> {
+        self.check_whole()?;
         let mut request = self.clone();
         request.own.push(schedule.clone());
-        request
+        Ok(request)
     }
 
     /// The ranking of all algorithms and settings.
@@ -112,23 +158,25 @@ impl Request {
         tick: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let sync = if barrier { Sync::Barrier } else { Sync::Free };
-        if self.demand.is_some() {
-            check_demand_work(&self.problem).map_err(|e| refused(format!("demand: {e}")))?;
+        let (request, sized) = (self.clone(), self.demand.is_none());
+        if let Some(demand) = &self.demand {
+            let mut problem = self.problem;
+            problem.ranks = demand.ranks();
+            check_demand_work(&problem).map_err(|e| refused(format!("demand: {e}")))?;
         }
-        let request = self.clone();
         // Schedules by name are of the ranking without barriers and own algorithms.
         let resolves = !barrier && request.own.is_empty();
-        let found = watched(py, tick, move |watch| {
+        let (found, problem) = watched(py, tick, move |watch| {
             watch.progress(|progress| {
                 let mut budget = Budget::default();
                 budget.progress = progress;
-                request.exchange(budget, |exchange| exchange.clone().sync(sync).select())
+                request.exchange(budget, |exchange| {
+                    Ok((exchange.clone().sync(sync).select()?, *exchange.problem()))
+                })
             })
         })?;
-        let problem = self.problem;
         // Bandwidths are of blocks of one size.
-        let sized = Some(&problem).filter(|_| self.demand.is_none());
-        selection(py, sized, &found, resolves)
+        selection(py, sized.then_some(&problem), &found, resolves)
     }
 
     /// Predicted times over ascending block sizes, of all algorithms or those named.
@@ -161,6 +209,7 @@ impl Request {
         given: &Bound<'_, PyDict>,
         messages: Listed<'_>,
     ) -> PyResult<Schedule> {
+        self.check_whole()?;
         let origin = Origin { algorithm: name, parameters: parameters(given)? };
         let own = messages.schedule(py, &self.machine.own, self.problem, origin)?;
         Ok(Schedule { request: self.alone(), own, by_name: false })

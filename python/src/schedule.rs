@@ -87,7 +87,9 @@ impl Schedule {
         let (of, given) = (request.clone(), parameters(given)?);
         let (own, by_name) = watched(py, tick, move |_| {
             let Some(lines) = lines else {
-                let made = |exchange: &Exchange<'_>| exchange.schedule(&name, &given);
+                let made = |exchange: &Exchange<'_>| {
+                    Ok(exchange.placed(&exchange.schedule(&name, &given)?)?.into_owned())
+                };
                 let own = of.exchange(Budget::default(), made).map_err(|e| e.to_string())?;
                 return Ok((own, Catalogue::standard().find(&name).is_ok()));
             };
@@ -133,6 +135,11 @@ impl Schedule {
         out.set_item("node_ports", node_ports.unwrap_or(problem.ports))?;
         out.set_item("block_bytes", problem.block_bytes)?;
         out.set_item("steps", self.own.rule().steps())?;
+        let groups = self.own.groups().map(|groups| {
+            let ranks = |group| groups.group(group).ranks().iter().map(|rank| rank.0).collect();
+            (0..groups.count()).map(ranks).collect::<Vec<Vec<u32>>>()
+        });
+        out.set_item("groups", groups)?;
         Ok(out)
     }
 
@@ -142,7 +149,7 @@ impl Schedule {
         tick: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let (machine, schedule) = self.both();
-        let demand = self.request.demand.clone();
+        let demand = self.request.sizes();
         let counts = watched(py, tick, move |_| {
             check_counting_work(&schedule, &machine)?;
             count(&schedule, &machine, demand.as_deref(), memory())
@@ -165,7 +172,7 @@ impl Schedule {
             }
         };
         let (machine, schedule) = self.both();
-        let demand = self.request.demand.clone();
+        let demand = self.request.sizes();
         let found = watched(py, tick, move |watch| {
             let verified = watch.progress(|progress| {
                 verify_watched(&schedule, &machine, method, memory(), &progress)
@@ -236,7 +243,7 @@ impl Schedule {
         given: &Bound<'py, PyDict>,
         tick: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let demand = self.request.demand.clone();
+        let demand = self.request.sizes();
         let run = Run::new(&self.request.machine.own, options, parameters(given)?, demand)?;
         let schedule = self.own.clone();
         let found = watched(py, tick, move |watch| run.simulate(&schedule, watch))?;
@@ -262,7 +269,11 @@ impl Schedule {
             // A given schedule is ranked without parameters.
             let none = Parameters::new();
             let asked = Some((name.as_str(), if own { &none } else { parameters }));
-            let exchange = Exchange::new(&machine, &schedule.problem)?.catalogue(&catalogue);
+            let mut exchange = Exchange::new(&machine, &schedule.problem)?;
+            if let Some(groups) = schedule.groups() {
+                exchange = exchange.groups(groups)?;
+            }
+            let exchange = exchange.catalogue(&catalogue);
             let asked = Asked {
                 catalogue: &catalogue,
                 algorithm: asked,
@@ -445,6 +456,6 @@ pub(crate) fn read(
     })?;
     let Problem { operation, block_bytes, .. } = own.problem;
     let request =
-        Request::new(&machine.ported(ports), operation.name(), block_bytes, lines, vec![])?;
+        Request::new(&machine.ported(ports), operation.name(), block_bytes, lines, None, vec![])?;
     Ok(Schedule { request, own, by_name: false })
 }

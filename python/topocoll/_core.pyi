@@ -37,8 +37,15 @@ class Machine:
 @final
 class Request:
     block_bytes: int
+    groups: tuple[int, int] | None
     def __new__(
-        cls, machine: Machine, operation: str, block: int, lines: str | None = None, own: Sequence[Schedule] = ...
+        cls,
+        machine: Machine,
+        operation: str,
+        block: int,
+        lines: str | None = None,
+        groups: str | None = None,
+        own: Sequence[Schedule] = ...,
     ) -> Request: ...
     def with_own(self, schedule: Schedule) -> Request: ...
     def select(self, barrier: bool, tick: _Tick) -> dict[str, Any]: ...

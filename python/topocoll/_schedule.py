@@ -36,6 +36,9 @@ INTERVALS = records("link start end bytes step from to", "u8 u8 u8 u8 u4 u4 u4")
 #: What differing sizes of blocks are given as.
 Demand: TypeAlias = "npt.NDArray[np.integer[Any]] | Sequence[Sequence[int]] | Sequence[int]"
 
+#: What groups are given as: a name, the path of a file, or the ranks of each.
+Groups: TypeAlias = "str | os.PathLike[str] | Iterable[Iterable[int]]"
+
 #: Formats by the ending of a file's name.
 _FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".goal": "goal", ".xml": "msccl", ".dot": "dot"}
 
@@ -196,6 +199,8 @@ class Schedule(Value):
     operation : str
         ``alltoall`` or ``allgather``.
     ranks, ports, node_ports, block_bytes, steps : int
+    groups : list of list of int or None
+        The ranks of each group that exchanges, all at the same time; ``None`` if all ranks do with all.
     """
 
     algorithm: str
@@ -206,6 +211,7 @@ class Schedule(Value):
     node_ports: int
     block_bytes: int
     steps: int
+    groups: list[list[int]] | None
 
     def __init__(self, core: _core.Schedule) -> None:
         self._core = core
@@ -417,9 +423,14 @@ class Schedule(Value):
             of the first two. An all-gather takes ``[ranks, ...]`` and returns ``[ranks, ranks, ...]``: all blocks at
             each rank. It may be called within ``jax.jit``.
         """
+        self._check_whole("to_jax")
         from topocoll._jax import Exchange
 
         return Exchange(self, self._program, mesh)
+
+    def _check_whole(self, what: str) -> None:
+        if self.groups is not None:
+            raise Error(f"{what} moves the blocks of all ranks, and the schedule is of {len(self.groups)} groups")
 
     def exchange(
         self,
@@ -449,6 +460,7 @@ class Schedule(Value):
             This rank refuses its arguments, or another rank does or has another schedule or size: then all ranks raise
             an error, and have sent no message.
         """
+        self._check_whole("exchange")
         from topocoll._mpi import exchange
 
         exchange(self, comm, sendbuf, recvbuf, sync)
@@ -461,6 +473,7 @@ def schedule(
     block: int | str | None = None,
     op: str = "alltoall",
     demand: Demand | None = None,
+    groups: Groups | None = None,
     **parameters: int | str,
 ) -> Schedule:
     """Return a schedule.
@@ -477,8 +490,10 @@ def schedule(
     op
         ``alltoall`` or ``allgather``.
     demand
-        Bytes of each block, where they differ: rows of senders, in an all-gather a number for each rank. Counts,
-        proofs and the steps model use them; messages and files have blocks of their mean, rounded up.
+        Bytes of each block, where they differ, as of :func:`select`. Counts, proofs and the steps model use them;
+        messages and files have blocks of their mean, rounded up.
+    groups
+        As of :func:`select`. Messages and counts are those of all groups, ``demand`` is that of each.
     **parameters
         Parameters of the algorithm, such as ``radix=4``. Own classes are called with them.
 
@@ -497,9 +512,11 @@ def schedule(
 
     machine = machine_of(machine)
     if isinstance(algorithm, os.PathLike):
+        if groups is not None:
+            raise Error(f"groups is {groups!r}: the file {os.fspath(algorithm)} has its own")
         with bar("bytes") as tick:
             return Schedule(_core.read(machine._core, algorithm, sizes(demand), tick))
-    request = question(machine, op, block, demand)
+    request = question(machine, op, block, demand, groups)
     if isinstance(algorithm, str):
         with bar("schedule") as tick:
             return Schedule(_core.Schedule(request, algorithm, settings(parameters), tick))
@@ -522,11 +539,29 @@ def sizes(demand: Demand | None) -> str | None:
     return "".join(",".join(map(str, row if np.iterable(row) else [row])) + "\n" for row in demand)
 
 
-def question(machine: Machine, op: str, block: int | str | None, demand: Demand | None) -> _core.Request:
+def groups_text(groups: Groups | None) -> str | None:
+    """Return the name of groups, or lines with the ranks of each."""
+    if groups is None:
+        return None
+    if isinstance(groups, os.PathLike) or (isinstance(groups, str) and os.path.isfile(groups)):
+        with open(groups, encoding="utf-8") as file:
+            return file.read()
+    if isinstance(groups, str):
+        return groups
+    listed = [list(ranks) if np.iterable(ranks) else None for ranks in groups] if np.iterable(groups) else [None]
+    if None in listed:
+        raise Error(f"groups is {groups!r}: a name such as 'peers', a file, or the ranks of each group")
+    return "\n".join(",".join(map(str, ranks or [])) or "-" for ranks in listed)
+
+
+def question(
+    machine: Machine, op: str, block: int | str | None, demand: Demand | None, groups: Groups | None = None
+) -> _core.Request:
     """Return what a machine is asked for."""
     if block is not None and demand is not None:
         raise Error(f"block is {block!r}, and demand lists the sizes of blocks: give one of them")
-    return _core.Request(machine._core, op, 1024 if block is None else block_bytes(block), sizes(demand))
+    size = 1024 if block is None else block_bytes(block)
+    return _core.Request(machine._core, op, size, sizes(demand), groups_text(groups))
 
 
 def request_of(
@@ -535,9 +570,10 @@ def request_of(
     block: int | str | None,
     algorithms: Iterable[Own | Schedule],
     demand: Demand | None = None,
+    groups: Groups | None = None,
 ) -> tuple[_core.Request, list[tuple[str, str]]]:
     """Return a request with own schedules, and the own algorithms that do not apply, with the reasons."""
-    request, refused = question(machine, op, block, demand), list[tuple[str, str]]()
+    request, refused = question(machine, op, block, demand, groups), list[tuple[str, str]]()
     for own in algorithms:
         if isinstance(own, Schedule):
             request = request.with_own(own._core)

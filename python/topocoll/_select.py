@@ -14,7 +14,7 @@ from topocoll._core import Error
 from topocoll._machine import Machine, machine as machine_of
 from topocoll._own import Own
 from topocoll._progress import bar
-from topocoll._schedule import Demand, Schedule, request_of
+from topocoll._schedule import Demand, Groups, Schedule, request_of
 from topocoll._values import Value, extra
 
 if TYPE_CHECKING:
@@ -92,6 +92,9 @@ class Selection(Value):
     block_bytes : int
         The bytes of a block; of a demand matrix their mean, rounded up.
     demand : numpy.ndarray or None
+    groups : tuple of int or None
+        The number of groups that exchange at the same time, and the ranks of the largest; ``None`` if all ranks
+        exchange with all.
     choices : list of Choice
     undecided : int
         The number of first choices that are priced by a lower bound and may be faster than the best.
@@ -122,6 +125,7 @@ class Selection(Value):
     ) -> None:
         self.machine, self.operation, self.block_bytes = machine, operation, request.block_bytes
         self.demand = None if demand is None else np.array(demand)
+        self.groups = request.groups
         self.choices = [Choice(**choice, _request=request) for choice in found["choices"]]
         self.undecided: int = found["undecided"]
         self.rejected: list[tuple[str, str]] = found["rejected"] + refused
@@ -155,6 +159,9 @@ class Selection(Value):
         machine = self.machine
         name = machine.name if machine.name == machine.short_form else f"{machine.name} ({machine.short_form})"
         ranks, ports = _text.count(machine.ranks, "rank"), _text.count(machine.ports, "port")
+        if self.groups is not None:
+            groups, largest = self.groups
+            ranks += f" in {_text.count(groups, 'group')} of up to {largest}"
         size = _text.size(self.block_bytes) + ("" if self.demand is None else " (mean)")
         asked = f"{self.operation} of {size} blocks on {name}: {ranks}, {ports}."
         if not self.choices:
@@ -239,6 +246,7 @@ def select(
     block: int | str | None = None,
     op: str = "alltoall",
     demand: Demand | None = None,
+    groups: Groups | None = None,
     algorithms: Iterable[Own | Schedule] = (),
     barrier: bool = False,
 ) -> Selection:
@@ -257,6 +265,8 @@ def select(
         ``alltoall`` or ``allgather``.
     demand
         Bytes of each block, where they differ: rows of senders, in an all-gather a number for each rank.
+    groups
+        Groups that exchange at once: ``"peers"`` or another name of the program's ``--groups``, a file, or their ranks.
     algorithms
         Own algorithms and schedules, ranked with those of topocoll.
     barrier
@@ -275,7 +285,7 @@ def select(
     alltoall of 1 KiB blocks on paragon-16x16 (torus:16x16): 256 ranks, 1 port.
     """
     machine = machine_of(machine)
-    request, refused = request_of(machine, op, block, algorithms, demand)
+    request, refused = request_of(machine, op, block, algorithms, demand, groups)
     with bar("candidates") as tick:
         found = request.select(barrier, tick)
     return Selection(machine, op, demand, request, found, refused)
@@ -285,7 +295,6 @@ def algorithms() -> list[dict[str, Any]]:
     """Return the algorithms, as ``topocoll algorithms --json`` lists them.
 
     Each has ``name``, ``operation``, ``summary``, ``source``, and the values of its ``parameters``. All take ``steps``
-    too, the most steps of a schedule, and ``ports``.
-    ``pandas.DataFrame(tc.algorithms())`` is a table.
+    too, the most steps of a schedule, and ``ports``. ``pandas.DataFrame(tc.algorithms())`` is a table.
     """
     return _core.algorithms()
