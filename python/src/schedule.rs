@@ -276,6 +276,7 @@ impl Schedule {
             let exchange = exchange.catalogue(&catalogue);
             let asked = Asked {
                 catalogue: &catalogue,
+                demand: None,
                 algorithm: asked,
                 model: None,
                 against: None,

@@ -112,6 +112,25 @@ class Page(Chromium):
             self.assertNotIn("arrives.", self.text("#followed"))
             self.assertFalse(self.find("#sweep").is_displayed())
 
+    def test_a_demand_matrix_is_drawn_as_heat(self):
+        self.open("torus:4x4", "--demand", "sparse:1")
+        self.assertIn("(sparse:1) blocks", self.text("h1") + self.browser.title)
+        command = [PROGRAM, "select", "torus:4x4", "--demand", "sparse:1", "--json"]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        self.assertIn(found["recommended"]["algorithm"], self.text("#head .hero"))
+        titles = self.browser.execute_script(
+            "return [...document.querySelectorAll('#demand rect title')].map((title) => title.textContent)")
+        pairs = [tuple(map(int, re.match(r"(\d+) → (\d+): ", title).groups())) for title in titles]
+        self.assertTrue(0 < len(set(pairs)) == len(pairs) < 16 * 15 and all(a != b for a, b in pairs), pairs)
+        self.assertIn("times the mean", self.text("#demand"))
+        self.assertFalse(self.find("#sweep").is_displayed())
+        self.open("torus:16x16", "--demand", "uniform:1")
+        marks = self.browser.execute_script("return document.querySelectorAll('#demand rect title').length")
+        self.assertEqual(marks, 64 * 64)
+        self.assertIn("pair of 4 consecutive ranks", self.text("#demand"))
+        self.open("torus:4x4")
+        self.assertFalse(self.find("#demand").is_displayed())
+
     def arrives(self, a, b):
         said = self.text("#followed")
         self.assertIn("arrives.", said)

@@ -354,6 +354,10 @@ fn groups_that_share_links_are_charged_together() {
     let pairs =
         Exchange::all_to_all(&torus).unwrap().groups(&Groups::listed(pairs).unwrap()).unwrap();
     assert_eq!(direct(&pairs), (16, 2, 2));
+    // The price by name is that of all groups, too.
+    let schedule = pairs.schedule("direct", &Parameters::new()).unwrap();
+    let priced = pairs.priced("direct", &Parameters::new()).unwrap().unwrap();
+    assert_eq!(priced.price.time, pairs.count(&schedule).unwrap().time);
     assert_eq!(pairs.bounds().link_blocks, 1.0);
 }
 

@@ -7,12 +7,13 @@ use topocoll::{
 };
 
 use super::Asked;
+use super::demand::DemandHeat;
 use super::gains::{Gains, gains};
 use super::play::{Play, Simulations, play};
 use super::scene::{Scene, scene, stand_in};
 use super::settings::{Settings, settings};
 use crate::number::{Blocks, bytes, duration, parameters, seconds};
-use crate::words::{allowed, in_full, particulars, plural, reason, title};
+use crate::words::{about_sizes, allowed, in_full, particulars, plural, reason, title, title_of};
 
 /// The most bytes of all schedules in a page, which has less than 2 MB with them, and of all but the first.
 const BYTES: usize = 1_600_000;
@@ -46,8 +47,12 @@ pub(crate) struct Data {
     node_ports: Option<u32>,
     operation: &'static str,
     block_bytes: u64,
-    /// Bytes of a rank of which algorithm bandwidth and bus bandwidth are told.
-    rank_bytes: [f64; 2],
+    /// Bytes of a rank of which algorithm bandwidth and bus bandwidth are told, of blocks of one size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank_bytes: Option<[f64; 2]>,
+    /// The sizes of blocks that differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demand: Option<DemandHeat>,
     timing: Vec<[String; 2]>,
     sources: Vec<(String, String)>,
     reason: String,
@@ -72,7 +77,7 @@ pub(crate) struct Data {
     pub(crate) ranking: Vec<Ranked>,
     more: usize,
     rejected: Vec<[String; 2]>,
-    /// Over block sizes, if all ranks exchange with all.
+    /// Over block sizes, if all ranks exchange blocks of one size with all.
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<Drawn>,
     front: Points,
@@ -194,10 +199,12 @@ pub(crate) fn gather(
         selection.choices[..=undecided].rotate_right(1);
     }
     let sizes: Vec<u64> = (0..=DOUBLINGS).map(|i| 1 << i).collect();
-    let (swept, found) = match exchange.grouped() {
-        None => (Some(exchange.sweep(&sizes, &[])?), exchange.front(&[])?),
-        // The others' messages are in the times of a selection only.
-        Some(_) => (None, selection.front()),
+    let demand = exchange.placed_demand();
+    let is_plain = exchange.grouped().is_none() && demand.is_none();
+    let (swept, found) = match is_plain {
+        true => (Some(exchange.sweep(&sizes, &[])?), exchange.front(&[])?),
+        // Only a selection counts the messages of other groups, and sizes.
+        false => (None, selection.front()),
     };
     let (plays, unplayed) = plays(exchange, &selection, asked, progress);
     let ranked = |choice: &Choice| {
@@ -217,7 +224,10 @@ pub(crate) fn gather(
         |play: &Play| asked.algorithm.is_some_and(|(name, setting)| play.is(name, setting));
     Ok(Data {
         version: env!("CARGO_PKG_VERSION"),
-        title: title(machine, problem),
+        title: match asked.demand {
+            Some(name) => title_of(machine, &about_sizes(machine, problem, name)),
+            None => title(machine, problem),
+        },
         command: asked.command.clone(),
         machine: machine.name.clone(),
         topology: machine.topology.short_form(),
@@ -227,7 +237,9 @@ pub(crate) fn gather(
         node_ports: problem.own_node_ports(&*machine.topology),
         operation: problem.operation.name(),
         block_bytes: problem.block_bytes,
-        rank_bytes: problem.bandwidth(1.0),
+        rank_bytes: demand.is_none().then(|| problem.bandwidth(1.0)),
+        demand: (demand.as_ref().zip(asked.demand))
+            .map(|(demand, name)| DemandHeat::new(name, demand, problem)),
         timing: timing(machine),
         sources: machine.sources.clone(),
         reason,
@@ -253,8 +265,8 @@ pub(crate) fn gather(
             steps: selection.bound.steps,
             blocks: Blocks(selection.bound.link_blocks),
         },
-        // Of groups only the strongest bounds are known.
-        bounds: (exchange.grouped().is_none().then(|| bounds(problem, machine)).into_iter())
+        // Of groups, and of sizes, only the strongest bounds are known.
+        bounds: (is_plain.then(|| bounds(problem, machine)).into_iter())
             .flatten()
             .map(|bound| Theorem {
                 measure: bound.measure.name(),
@@ -298,6 +310,10 @@ fn plays(
             continue;
         }
         let mut refuse = |reason: &str| unplayed.push([name.to_owned(), reason.to_owned()]);
+        if asked.demand.is_some() {
+            refuse("messages are drawn of blocks of one size");
+            continue;
+        }
         let mut drawn = |scene: Option<Scene>| {
             let play = play(&scene?, setting, &mut simulations, asked.memory)?;
             let size =

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod data;
+mod demand;
 mod gains;
 mod interned;
 mod layout;
@@ -34,6 +35,8 @@ pub use times::Model;
 pub struct Asked<'a> {
     /// The algorithms of the exchange.
     pub catalogue: &'a Catalogue,
+    /// The name of the demand matrix, if blocks differ.
+    pub demand: Option<&'a str>,
     /// The algorithm and the setting that the page is about; without one, the best.
     pub algorithm: Option<(&'a str, &'a Parameters)>,
     /// A contention model, whose times the page has beside those of the steps model.

@@ -6,7 +6,7 @@ const HTML: &str = include_str!("page/page.html");
 const STYLES: &str = include_str!("page/style.css");
 
 /// The scripts; each uses only earlier ones.
-const SCRIPTS: [&str; 19] = [
+const SCRIPTS: [&str; 20] = [
     include_str!("page/format.js"),
     include_str!("page/elements.js"),
     include_str!("page/packed.js"),
@@ -25,6 +25,7 @@ const SCRIPTS: [&str; 19] = [
     include_str!("page/heat.js"),
     include_str!("page/chart.js"),
     include_str!("page/tables.js"),
+    include_str!("page/demand.js"),
     include_str!("page/main.js"),
 ];
 

@@ -93,7 +93,10 @@ impl Exchange<'_> {
     /// An unknown algorithm, or one that does not apply.
     pub fn priced(&self, name: &str, given: &Parameters) -> Result<Option<Choice>, Error> {
         let solution = self.solve(name, given)?;
-        let price = match Pricing::new(self).exactly(&solution) {
+        // Claims are of equal blocks, and of a group by itself.
+        let is_claimed = self.is_whole() && self.sizes().is_none();
+        let claimed = Pricing::new(self).exactly(&solution).filter(|_| is_claimed);
+        let price = match claimed {
             Some(price) => Some(price),
             None => self.count(&solution.schedule).ok().map(|counts| Price::counted(&counts)),
         };

@@ -442,6 +442,8 @@ pub(crate) struct Report {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) part: Part,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
     /// Add a schedule from a file to the algorithms; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) schedule: Vec<PathBuf>,

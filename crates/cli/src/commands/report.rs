@@ -10,9 +10,10 @@ use topocoll::text::printable;
 use topocoll::tune::Modelled;
 use topocoll_report::{Asked, Baseline, report};
 
-use super::heading::{about, assumed_by};
+use super::heading::{about_demand, assumed_by};
 use super::{command_line, gains, request, within};
 use crate::bar::PROGRESS;
+use crate::demand::sizes;
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine, parameters};
 use crate::render::{Answer, Head, bytes, check_files, print, write_file};
@@ -22,6 +23,8 @@ use crate::{Outcome, args};
 struct Report {
     #[serde(flatten)]
     head: Head,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demand: Option<String>,
     file: String,
     bytes: usize,
     ranked: usize,
@@ -41,7 +44,11 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
         within::named(check_model(model, &machine, settings), model)?;
     }
     let catalogue = catalogue(&machine, options, &args.schedule)?;
-    let exchange = exchange(&machine, options, &args.part)?.catalogue(&catalogue);
+    let mut exchange = exchange(&machine, options, &args.part)?.catalogue(&catalogue);
+    let sizes = sizes(&exchange, options, &args.sizes, false)?;
+    if let Some(sizes) = &sizes {
+        exchange = exchange.demand(&sizes.demand)?;
+    }
     let setting = parameters(&rest)?;
     let schedule = match &args.algorithm {
         Some(name) => Some(exchange.schedule(name, &setting)?),
@@ -52,6 +59,9 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     let given = args.set.iter().cloned().collect::<Parameters>();
     let mut command = command_line("report", &args.common, args.algorithm.as_deref(), &given);
     command += &args.part.to_string();
+    if let Some(given) = &args.sizes.demand {
+        command += &format!(" --demand {}", printable(given));
+    }
     if let Some((model, _)) = &model {
         command += &format!(" --model {}", model.name);
     }
@@ -67,8 +77,15 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
             Some(Baseline { library, release, modelled })
         }
     };
-    let asked =
-        Asked { catalogue: &catalogue, algorithm, model, against, command, memory: memory() };
+    let asked = Asked {
+        catalogue: &catalogue,
+        demand: sizes.as_ref().map(|sizes| &*sizes.name),
+        algorithm,
+        model,
+        against,
+        command,
+        memory: memory(),
+    };
     let page = report(&exchange, &asked, &PROGRESS)?;
     let Some(best) = page.ranked.first() else {
         anyhow::bail!(
@@ -79,6 +96,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     write_file(&args.out, |file| Ok(file.write_all(page.html.as_bytes())?))?;
     let report = Report {
         head: Head::new(exchange.machine(), exchange.problem()).in_groups(&args.part),
+        demand: args.sizes.demand.clone(),
         file: printable(&args.out.to_string_lossy()),
         bytes: page.html.len(),
         ranked: page.ranked.len(),
@@ -96,7 +114,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
             report.ranked,
             report.played,
         ))
-        .about(about(exchange.machine(), exchange.problem()) + ".")
+        .about(about_demand(exchange.machine(), exchange.problem(), sizes.as_ref()) + ".")
         .assuming(assumed_by(
             exchange.machine(),
             exchange.problem().both_ports(),

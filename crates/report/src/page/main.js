@@ -26,9 +26,10 @@ if (schedules.length > 0) {
   player.reopen(opened);
 } else {
   part('heat').hidden = true;
-  part('watch').append(html('h2', {}, 'Watch'), html('p', {}, 'No schedule is small enough to draw; the notes say why.'));
+  part('watch').append(html('h2', {}, 'Watch'), html('p', {}, 'No schedule is drawn; the notes say why.'));
 }
 ranking(part('ranking'), data, player);
+demandHeat(part('demand'), data);
 sweepChart(part('sweep'), data);
 frontChart(part('front'), data);
 notes(part('notes'), data);

@@ -22,7 +22,7 @@ function times(value) {
 
 /** The algorithm bandwidth of a time, at most if it is a floor. */
 function bandwidthOf(data, time, exact = true) {
-  return time > 0 && time < Infinity ? `${exact ? '' : '≤ '}${rate(data.rank_bytes[0] / time)}` : '';
+  return data.rank_bytes !== undefined && time > 0 && time < Infinity ? `${exact ? '' : '≤ '}${rate(data.rank_bytes[0] / time)}` : '';
 }
 
 /** The share of a time in which the limiting resource is busy. */
@@ -56,7 +56,7 @@ function head(place, data) {
   const simulated = data.model === undefined ? []
     : [html('p', { class: 'lead' }, entry.simulated === undefined ? `It is not simulated by the ${data.model.name} model; the notes say why.`
       : `By the ${data.model.name} model it takes ${seconds(entry.simulated)}${data.model.endpoint ? `, with ${data.model.endpoint}` : ''}.`)];
-  const [own, bus] = data.rank_bytes.map((bytes) => rate(bytes / rankedTime(entry)));
+  const [own, bus] = (data.rank_bytes ?? []).map((bytes) => rate(bytes / rankedTime(entry)));
   const { library } = data;
   const gains = library === undefined ? [] : [html('p', { class: 'lead library' },
     `In step it is ${gainOf(library, sum(entry.seconds))}, ${library.asked.algorithm}, which takes ${seconds(library.asked.time_seconds)}. `,
@@ -70,14 +70,14 @@ function head(place, data) {
     html('h1', {}, `${operation} on ${data.machine}`),
     html('p', { class: 'lead' }, [
       ...(data.machine === data.topology || data.machine.startsWith(`${data.topology} of `) ? [] : [data.topology]),
-      many(data.ranks, 'rank'), ...data.particulars, data.node_ports === undefined ? many(data.ports, 'port') : `${many(data.ports, 'port')} a rank and ${data.node_ports} a node`, `blocks of ${bytes(data.block_bytes)}`, `timing ${data.timing[0][1]}`].join('; ')),
+      many(data.ranks, 'rank'), ...data.particulars, data.node_ports === undefined ? many(data.ports, 'port') : `${many(data.ports, 'port')} a rank and ${data.node_ports} a node`, `blocks of ${data.demand?.name ?? bytes(data.block_bytes)}`, `timing ${data.timing[0][1]}`].join('; ')),
     html('p', { class: 'hero' }, ...asked),
     ...simulated,
     ...gains,
     html('dl', { class: 'tiles' },
       tile(data.asked === undefined ? 'fastest' : 'you asked for', entry.algorithm, entry.setting === '-' ? 'no parameters' : settingOf(data.settings, entry.algorithm, entry.setting)),
       tile('predicted time', timeOf(entry), `by the steps model; at least ${seconds(data.bound.seconds)}`),
-      ...(entry.deadlock ? [] : [tile('bandwidth of a rank', own, `${shareOf(data, rankedTime(entry))} of ${data.bound.allowed}; bus bandwidth ${bus}`)]),
+      ...(entry.deadlock || own === undefined ? [] : [tile('bandwidth of a rank', own, `${shareOf(data, rankedTime(entry))} of ${data.bound.allowed}; bus bandwidth ${bus}`)]),
       tile('of the lower bound', times(entry.ratio), 'no schedule is faster than 1×'),
       tile('steps', String(entry.steps), `at least ${data.bound.steps}`),
       tile('charged volume', `${blocks(entry.link_blocks)} blocks`, `at least ${blocks(data.bound.blocks)}`)),
