@@ -54,7 +54,7 @@ impl Front {
 
 impl Exchange<'_> {
     /// The Pareto front of startups and volume: every algorithm, or the `asked` ones by name, with
-    /// their fixed parameters.
+    /// their fixed parameters. For groups and demand matrices, see [`Selection::front`].
     ///
     /// # Errors
     /// A requested algorithm does not exist or does not apply.

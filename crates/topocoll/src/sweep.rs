@@ -53,7 +53,8 @@ impl Exchange<'_> {
     /// Prices over ascending `block_sizes`: every algorithm, or the `asked` ones by name, with
     /// their fixed parameters.
     ///
-    /// The prices at a size are those of a [selection](Self::select) at that size.
+    /// The prices at a size are those of a [selection](Self::select) at that size. Those of groups are of the largest by
+    /// itself, and those of a demand matrix of equal blocks.
     ///
     /// # Errors
     /// A requested algorithm does not exist or does not apply.
