@@ -16,7 +16,7 @@ fn path(name: &str) -> String {
 #[test]
 fn the_kind_of_a_file_is_found_by_its_content() {
     for (name, shape) in [
-        ("torus.xml", "torus:4x8"),
+        ("torus.xml", "torus:4x8@simgrid"),
         ("fat-tree.xml", "network"),
         ("two-packages.xml", "cluster:2*3"),
         ("topology.conf", "network"),
@@ -269,14 +269,37 @@ fn an_infiniband_network_has_its_cables_and_rates() {
 }
 
 #[test]
-fn a_simgrid_platform_is_our_torus_with_dimensions_reversed() {
+fn a_torus_of_simgrid_has_its_timing_and_its_ranks() {
     let machine = machine(&path("torus.xml")).unwrap();
-    let Shape::Grid(grid) = machine.topology.shape() else { panic!("a torus") };
-    // Its hosts 0 and 1 are neighbours along the side of 8.
-    assert_eq!((grid.sides(), grid.radix().coordinate(Rank(1), 1)), (&[4, 8][..], 1));
+    // Its hosts 0 and 1 are neighbours along the side of 8, its first.
+    assert_eq!([1, 8].map(|rank| machine.topology.vertex_name(rank)), ["(1,0)", "(0,1)"]);
     let timing = &machine.timing;
     assert_eq!((timing.per_byte.of(0), timing.per_hop.of(1)), (1e-9, 1e-6));
     assert_eq!((timing.startup.of(0), timing.rearrangement_per_byte), (0.0, 0.0));
+}
+
+/// Link by link, between any two hosts of a torus of 3x4x2.
+#[test]
+fn routes_on_a_torus_are_those_that_simgrid_takes() {
+    let inputs = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs");
+    let torus = machine(&inputs.join("simgrid-torus.xml").display().to_string()).unwrap();
+    let text = std::fs::read_to_string(inputs.join("simgrid-torus-routes.txt")).unwrap();
+    let mut route = Route::default();
+    for line in text.lines() {
+        let mut words = line.split(' ').map(|word| word.parse().map(Rank));
+        let [from, to] = [(); 2].map(|()| words.next().unwrap().unwrap());
+        let mut found = format!("{from} {to}");
+        torus.topology.route(from, to, &mut route);
+        torus.topology.for_each_link(from, &route, &mut |link| {
+            let link = torus.topology.link(link).unwrap();
+            found += &match link.direction {
+                1 => format!(" {}_to_{}_UP", link.from, link.to),
+                _ => format!(" {}_to_{}_DOWN", link.to, link.from),
+            };
+        });
+        assert_eq!(found, line);
+    }
+    assert_eq!(text.lines().count(), 24 * 23);
 }
 
 #[test]
@@ -357,7 +380,7 @@ fn a_wrong_value_is_refused_at_its_place() {
     for (name, rule, place) in [
         ("bomb.xml", "declares entities", 2),
         ("entity.xml", "boom", 2),
-        ("radical.xml", "radical names 32 hosts, but torus:5x8 has 40", 3),
+        ("radical.xml", "radical names 32 hosts, but torus:5x8@simgrid has 40", 3),
         ("ring.xml", "topology RING is not supported: use FLAT, TORUS, FAT_TREE or DRAGONFLY", 2),
         ("truncated.xml", "", 0),
         ("picture.xml", "not a known kind of machine file", 1),

@@ -32,7 +32,8 @@ pub struct ShortForm {
 
 /// Reads a short form such as `torus:16x16`, `grid:16~x8` or `cluster:32*4,1*2`.
 ///
-/// A grid on the sides of another one has these after an `@`, as in `torus:64x64@16x2x2,16x2x2`.
+/// A grid on the sides of another one has these after an `@`, as in `torus:64x64@16x2x2,16x2x2`,
+/// or the routes of SimGrid's torus, `torus:8x8@simgrid`.
 /// Absent nodes and broken links follow, each after a `/`: `/0,1` is a node, `/0,1+1` the link that
 /// leaves that node upwards along dimension 1, `/line:0,1+1` all links of its line. At the end `*4`
 /// puts four ranks on each node, and `*4,2,2` as many as listed.

@@ -19,6 +19,9 @@ pub enum Ties {
     /// Upwards where the source's coordinate in that dimension is even, and downwards where it is
     /// odd: both directions carry equal loads if a side is a multiple of 4.
     Balanced,
+    /// Upwards, but downwards from the middle of a side to its beginning, as in SimGrid's torus.
+    #[serde(skip)]
+    SimGrid,
 }
 
 /// An n-dimensional grid: all sides wrap (torus), none does (mesh), or some do.
@@ -168,7 +171,11 @@ impl Grid {
         let forward = hops.rem_euclid(side);
         let up = match (2 * forward).cmp(&side) {
             Ordering::Less => true,
-            Ordering::Equal => self.ties == Ties::Up || from % 2 == 0,
+            Ordering::Equal => match self.ties {
+                Ties::Up => true,
+                Ties::Balanced => from % 2 == 0,
+                Ties::SimGrid => to > 0,
+            },
             Ordering::Greater => false,
         };
         if up { forward } else { forward - side }

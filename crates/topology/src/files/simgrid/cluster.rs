@@ -1,19 +1,18 @@
 //! Clusters that are a torus, a fat tree or a dragonfly.
 //!
 //! A link has the cluster's bandwidth and latency. The first dimension of a torus is the fastest, and so our
-//! last. At exactly half a ring the direction of a SimGrid route depends on the position; ours is +.
+//! last, but routes take it first.
 
 use std::sync::Arc;
 
-use super::super::{assuming, shown};
+use super::super::shown;
 use super::quantities::{bandwidth, radical, seconds};
 use crate::number::number;
 use crate::topology::dragonfly::Dragonfly;
 use crate::topology::fat_tree::FatTree;
+use crate::topology::lattice::placed::{SIMGRID, on_axes};
 use crate::xml::Element;
-use crate::{
-    Capacity, Graph, Grid, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Shape, Timing, Topology,
-};
+use crate::{Capacity, Graph, Grid, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Timing, Topology};
 
 /// The machine of a `<cluster>`, or `None` if it is a flat one.
 pub(super) fn read(name: &str, cluster: &Element) -> Result<Option<Machine>, String> {
@@ -22,7 +21,7 @@ pub(super) fn read(name: &str, cluster: &Element) -> Result<Option<Machine>, Str
     let hosts = radical(given("radical")?)?.len();
     let network: Arc<dyn Topology> = match cluster.get("topology").unwrap_or("FLAT") {
         "FLAT" => return Ok(None),
-        "TORUS" => Arc::new(torus(parameters()?)?),
+        "TORUS" => on_axes(Arc::new(torus(parameters()?)?), SIMGRID)?,
         "FAT_TREE" => Arc::new(fat_tree(parameters()?)?),
         "DRAGONFLY" => Arc::new(dragonfly(parameters()?)?),
         other => {
@@ -43,14 +42,7 @@ pub(super) fn read(name: &str, cluster: &Element) -> Result<Option<Machine>, Str
         return Err(format!("radical names {hosts} hosts, but {form} has {has}"));
     }
     let timing = timing(name, bandwidth(given("bw")?)?, seconds(given("lat")?)?);
-    let machine = Machine { name: name.to_owned(), timing, ..Machine::of(network) };
-    Ok(Some(match machine.topology.shape() {
-        Shape::Grid(grid) if grid.sides().len() > 1 => {
-            let order = "routes take SimGrid's dimensions from the last to the first, not from the first to the last";
-            assuming(machine, order)
-        }
-        _ => machine,
-    }))
+    Ok(Some(Machine { name: name.to_owned(), timing, ..Machine::of(network) }))
 }
 
 /// Links of one bandwidth and latency; startup, rearrangement and barriers take no time.

@@ -294,12 +294,12 @@ fn limiters_are_injection_and_cores_are_ranks_if_asked() {
     let torus =
         format!("<cluster id='c' radical='0-15' {FLAT} core='2' loopback_bw='1GBps' {torus}/>");
     let machine = platform(&torus).unwrap();
-    assert_eq!(machine.topology.short_form(), "torus:4x4");
+    assert_eq!(machine.topology.short_form(), "torus:4x4@simgrid");
     assert_eq!(machine.timing.injection, Injection { rank: 1.0 / 150e6, node: 0.0 });
     assert!(machine.assumed.unwrap().contains("no effect: core, loopback_bw, speed"));
     let cores = Reading { cores: true, ..Reading::default() };
     let machine = asked(&torus, &cores).unwrap();
-    assert_eq!(machine.topology.short_form(), "torus:4x4*2");
+    assert_eq!(machine.topology.short_form(), "torus:4x4@simgrid*2");
     assert_eq!(machine.timing.injection, Injection { rank: 0.0, node: 1.0 / 150e6 });
     assert_eq!((machine.timing.per_byte.of(0), machine.timing.per_byte.of(1)), (1e-9, 1.0 / 125e6));
     let flat = format!("<cluster id='c' radical='0-1' {FLAT} core='3'/>");

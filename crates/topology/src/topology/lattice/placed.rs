@@ -19,6 +19,9 @@ use crate::{Graph, Grid, LinkKind, Rank, Route, Segment, Shape, Ties, Topology, 
 /// The subject of a limit.
 const WHAT: &str = "a grid on another one";
 
+/// The axes of a torus with SimGrid's routes.
+pub(crate) const SIMGRID: &str = "simgrid";
+
 /// Sides, and which of them wrap.
 type Sides = (Vec<u32>, Vec<bool>);
 
@@ -26,7 +29,7 @@ impl Graph {
     /// The ranks of a logical grid on these nodes of a physical one, as the machine `form`.
     ///
     /// # Errors
-    /// More than 2^20 ranks, ties that are not upwards, another number of nodes than ranks, a node that the
+    /// More than 2^20 ranks, balanced ties, another number of nodes than ranks, a node that the
     /// physical grid does not have, or two ranks on one node.
     pub fn placed(
         form: String,
@@ -36,8 +39,8 @@ impl Graph {
     ) -> Result<Self, TopologyError> {
         let all = physical.ranks();
         check_nodes(physical.radix(), WHAT, MOST_TWISTED)?;
-        if physical.ties() != Ties::Up {
-            return Err("a placement requires ties upwards".to_owned().into());
+        if physical.ties() == Ties::Balanced {
+            return Err("a placement requires ties that are not balanced".to_owned().into());
         }
         if logical.ranks() != all || nodes.len() != all as usize {
             let (shown, on) = (logical.short_form(), physical.short_form());
@@ -74,14 +77,44 @@ impl Graph {
 }
 
 /// The logical grid on physical sides: a list for each of its sides, such as `16x2x2,16x2x2`, or `tofu:XxYxZ`
-/// for `Xx2,Yx3~,Zx2`. Lists in sequence are one where a side has the nodes of all. The grid itself if its sides
-/// are the physical ones.
+/// for `Xx2,Yx3~,Zx2`. Lists in sequence are one where a side has the nodes of all. Or `simgrid`, for
+/// SimGrid's routes: its first side is the last of ours. The grid itself if its sides are the physical ones.
 pub(crate) fn on_axes(
     topology: Arc<dyn Topology>,
     text: &str,
 ) -> Result<Arc<dyn Topology>, String> {
     let Shape::Grid(logical) = topology.shape() else { return Ok(topology) };
     check_nodes(logical.radix(), WHAT, MOST_TWISTED).map_err(|e| e.message)?;
+    let (physical, nodes) =
+        if text == SIMGRID { simgrid(logical)? } else { by_walks(logical, text)? };
+    if physical == *logical && (0..).zip(&nodes).all(|(rank, &node)| rank == node) {
+        return Ok(topology);
+    }
+    let form = format!("{}@{text}", logical.short_form());
+    Ok(Arc::new(Graph::placed(form, logical, &physical, &nodes)?))
+}
+
+/// The grid with the routes of SimGrid's torus, and the nodes there.
+fn simgrid(logical: &Grid) -> Result<(Grid, Vec<u32>), String> {
+    let mut sides = logical.sides().to_vec();
+    sides.reverse();
+    let has_ties = sides.iter().any(|side| side % 2 == 0);
+    let ties = if has_ties { Ties::SimGrid } else { Ties::Up };
+    let physical = Grid::torus(&sides)?.with_ties(ties);
+    let node = |rank| {
+        let mut coordinates = logical.radix().coordinates(Rank(rank));
+        coordinates.reverse();
+        physical.radix().rank(&coordinates).0
+    };
+    let nodes = (0..logical.ranks()).map(node).collect();
+    match logical.wrap().contains(&false) {
+        true => Err(format!("{} is not a torus, as those of SimGrid are", logical.short_form())),
+        false => Ok((physical, nodes)),
+    }
+}
+
+/// The grid of the axes of each side, and the nodes of walks through these.
+fn by_walks(logical: &Grid, text: &str) -> Result<(Grid, Vec<u32>), String> {
     let mut lists = lists(text)?.into_iter();
     let (mut all, mut nodes): (Sides, _) = (Sides::default(), vec![0]);
     for (u, (&side, &wraps)) in logical.sides().iter().zip(logical.wrap()).enumerate() {
@@ -109,12 +142,7 @@ pub(crate) fn on_axes(
     if lists.next().is_some() {
         return Err(format!("more axes than {} has nodes for", logical.short_form()));
     }
-    let physical = Grid::new(&all.0, &all.1)?;
-    if physical == *logical && (0..).zip(&nodes).all(|(rank, &node)| rank == node) {
-        return Ok(topology);
-    }
-    let form = format!("{}@{text}", logical.short_form());
-    Ok(Arc::new(Graph::placed(form, logical, &physical, &nodes)?))
+    Ok((Grid::new(&all.0, &all.1)?, nodes))
 }
 
 fn lists(text: &str) -> Result<Vec<Sides>, String> {
