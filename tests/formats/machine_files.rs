@@ -232,6 +232,80 @@ fn ncclxml_has_links_slots_and_interfaces() {
     }
 }
 
+/// Four GPUs of two packages, whose PCIe devices are below a host bridge of each.
+const NVLINKS: &str = include_str!("../inputs/lstopo-nvlink.xml");
+
+#[test]
+fn a_matrix_of_hwloc_lists_nvlinks() {
+    let machine = files::read("node", NVLINKS).unwrap();
+    // Two links within a package, one between 0 and 2, and 1 and 3.
+    let found: Vec<_> = links(&machine).into_iter().map(|(ends, of)| (ends, of.len())).collect();
+    let half = [("nvml0 -> nvml1", 2), ("nvml0 -> nvml2", 1), ("nvml1 -> nvml0", 2)];
+    assert_eq!(found[..3], half.map(|(ends, count)| (ends.to_owned(), count)));
+    assert_eq!((machine.ranks(), machine.topology.links(), machine.ports.rank), (4, 12, 3));
+    assert!(near(1.0 / machine.seconds_per_byte(LinkId(0)), 25e9));
+    assert_eq!(machine.source("per_byte"), None);
+    let assumed = machine.assumed.unwrap();
+    assert!(assumed.contains("cores, memory, other devices of the file have no effect"));
+    assert!(!assumed.contains("25 GB/s"), "{assumed}");
+    // All of the first version; one not; no links between packages.
+    let early = NVLINKS.replace("50000", "40000").replace("25000", "20000");
+    let early = files::read("node", &early).unwrap();
+    assert!(near(1.0 / early.seconds_per_byte(LinkId(0)), 20e9));
+    let pairs = files::read("node", &NVLINKS.replace("25000", "0")).unwrap();
+    assert_eq!(pairs.topology.link_classes(), ["NVLink", "PHB", "SYS"]);
+    // All joined by a switch, which is a device.
+    let switch = NVLINKS
+        .replace("distances2 type=\"OSDev\"", "distances2hetero")
+        .replace("</distances2>", "</distances2hetero>")
+        .replace("40 41 42 43", "OSDev:40 OSDev:41 PCIDev:32")
+        .replace("gp_index=\"32\"", "gp_index=\"32\" subtype=\"NVSwitch\"");
+    let first = switch.find("<u64values").unwrap();
+    let last = switch.find("</distances2hetero>").unwrap();
+    let values = "<u64values>9 0 150000 0 9 150000 150000 150000 9</u64values>";
+    let switch = format!("{}{values}{}", &switch[..first], &switch[last..]);
+    let switch = files::read("node", &switch).unwrap();
+    assert_eq!((switch.ranks(), switch.topology.links()), (2, 0));
+    assert!(near(1.0 / switch.timing.injection.rank, 150e9));
+    assert!(switch.assumed.unwrap().contains("6 NVLinks of each GPU lead to a switch"));
+}
+
+#[test]
+fn a_wrong_matrix_of_hwloc_is_refused_at_its_place() {
+    for (from, to, rule, place) in [
+        ("40 41 42 43 ", "40 41 42", "16 values for 3 devices", "<distances2"),
+        ("40 41", "40 99", "`99` is not the gp_index of an object", "<indexes"),
+        ("40 41", "40 OSDev:", "`OSDev:` is not the gp_index of an object", "<indexes"),
+        ("50000", "many", "a bandwidth is `many`, not a whole number", "<u64values"),
+        ("50000", "-1", "a bandwidth is `-1`, not a whole number", "<u64values"),
+        ("50000", "99999999999", "a bandwidth is `99999999999`", "<u64values"),
+        ("50000", "NaN", "a bandwidth is `NaN`, not a whole number", "<u64values"),
+        ("50000", "30000", "not all multiples of 25000, or of 20000", "<distances2"),
+        ("50000", "500000", "`NV20` is not NV1 to NV18", "<distances2"),
+        ("1000000 50000", "1000000 25000", "have another path back", "<distances2"),
+        ("40 41 42 43", "3 4 5 6", "0 GPUs: a node has 1 to 256", "<distances2"),
+        ("name=\"nvml1\" ", "", "<object> has no name", "<object type=\"OSDev\" gp_index=\"41\""),
+        (
+            "</topology>",
+            "<distances2 name=\"NVLinkBandwidth\"/></topology>",
+            "a second",
+            "<distances2 name",
+        ),
+    ] {
+        let text = NVLINKS.replace(from, to);
+        assert_ne!(text, NVLINKS, "{from}");
+        let refused = files::read("node", &text).unwrap_err();
+        assert!(refused.message.contains(rule), "{from} {to}: {refused}");
+        assert!(text[refused.span.unwrap()].starts_with(place), "{from} {to}");
+    }
+    let given = Reading { nvlink: Some(50e9), ..Reading::default() };
+    let refused =
+        files::read_in(Path::new("node"), &NVLINKS.replace("NVLinkB", "B"), &given).unwrap_err();
+    assert!(refused.message.contains("in XML of NCCL or lstopo"), "{refused}");
+    let fast = files::read_in(Path::new("node"), NVLINKS, &given).unwrap();
+    assert!(near(1.0 / fast.seconds_per_byte(LinkId(0)), 50e9));
+}
+
 #[test]
 fn an_infiniband_network_has_its_cables_and_rates() {
     let small = input("ibnetdiscover.txt");

@@ -80,7 +80,7 @@ const FILES: &[Kind] = &[
     Kind::of("DOT", ATTRIBUTES, |begins| begins.is(Format::Dot), graph_file::machine),
     Kind::of("list of edges", ATTRIBUTES, |begins| begins.is(Format::Edges), graph_file::machine),
     Kind::of("SimGrid platform", "--cores", |begins| begins.root == "platform", simgrid::read),
-    Kind::of("hwloc XML (lstopo)", "", |begins| begins.root == "topology", hwloc::read),
+    Kind::of("hwloc XML (lstopo)", NVLINK, |begins| begins.root == "topology", hwloc::read),
     Kind::of("NCCL's XML of a node", NVLINK, |begins| begins.root == "system", nccl::read),
     Kind::of("rocm-smi --showtopo", NVLINK, rocm_smi::knows, rocm_smi::read),
     Kind::of("nvidia-smi topo -m", NVLINK, nvidia_smi::knows, nvidia_smi::read),

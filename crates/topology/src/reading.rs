@@ -93,7 +93,7 @@ const NOT_OPEN: &str = "--taper is of links between switches that have no LinkSp
 
 /// Why what is said of NVLinks is refused.
 const NO_NVLINKS: &str = "--nvlink and --nvlink-switch are of links between GPUs in the output of `nvidia-smi \
-     topo -m` or `rocm-smi --showtopo` or in NCCL's XML, and the machine has none";
+     topo -m` or `rocm-smi --showtopo` or in XML of NCCL or lstopo, and the machine has none";
 
 /// Why ranks by cores are refused.
 const NO_CORES: &str = "--cores is of hosts in a SimGrid platform, and the machine is no such file";

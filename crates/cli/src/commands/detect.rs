@@ -75,7 +75,9 @@ fn node() -> anyhow::Result<(Machine, String)> {
     let calibrate = |ranks: u32| format!("topocoll calibrate --ranks {}", ranks.clamp(2, 256));
     for (program, arguments) in PROGRAMS {
         if let Some(node) = listed(program, arguments) {
-            let is_cores = program == "lstopo";
+            // Only GPUs have links, or a limit, of their own.
+            let has = |key| node.source(key).is_some();
+            let is_cores = program == "lstopo" && !has("network") && !has("injection");
             let measure = if is_cores { calibrate(node.ranks()) } else { COMPARE.to_owned() };
             return Ok((node, measure));
         }

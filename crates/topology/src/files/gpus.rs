@@ -17,11 +17,22 @@ pub(super) struct Direct {
     name: &'static str,
     /// Bytes a second, unless given.
     bandwidth: f64,
+    /// What says the bandwidth.
+    source: &'static str,
     has_switches: bool,
 }
 
-pub(super) const NVLINK: Direct = Direct { name: "NVLink", bandwidth: 25e9, has_switches: true };
-pub(super) const XGMI: Direct = Direct { name: "XGMI link", bandwidth: 50e9, has_switches: false };
+const ASSUMED: &str = "assumed";
+pub(super) const NVLINK: Direct = Direct::nvlink(25e9, ASSUMED);
+pub(super) const XGMI: Direct =
+    Direct { name: "XGMI link", bandwidth: 50e9, source: ASSUMED, has_switches: false };
+
+impl Direct {
+    /// An NVLink, by its bytes a second and what says them.
+    pub(super) const fn nvlink(bandwidth: f64, source: &'static str) -> Self {
+        Self { name: "NVLink", bandwidth, source, has_switches: true }
+    }
+}
 
 /// The most NVLinks of a GPU, and the most GPUs that are joined without a switch where all are equal.
 const MOST_NVLINKS: u32 = 18;
@@ -79,8 +90,8 @@ pub(super) struct Gpus {
 impl Gpus {
     /// The machine whose ranks are the GPUs.
     pub(super) fn machine(&self, name: &str, reading: &Reading) -> Result<Machine, SpecError> {
-        let Direct { name: link, bandwidth: assumed, has_switches } = self.link;
-        let bandwidth = reading.nvlink.unwrap_or(assumed);
+        let Direct { name: link, bandwidth: own, source, has_switches } = self.link;
+        let bandwidth = reading.nvlink.unwrap_or(own);
         if let Some((from, to, _)) =
             self.pairs().find(|&(from, to, path)| self.paths[to][from] != path)
         {
@@ -92,10 +103,12 @@ impl Gpus {
             return Err(format!("--nvlink-switch is of NVLinks, and the GPUs have {link}s").into());
         }
         let assume = |mut machine: Machine, what: &str| {
-            let each = format!("{} GB/s an {link}", assumed / 1e9);
-            let (source, each) = match reading.nvlink {
-                Some(_) => ("given: --nvlink".to_owned(), String::new()),
-                None => (format!("assumed: {each}"), format!("{each} (--nvlink); ")),
+            let each = format!("{} GB/s an {link}", own / 1e9);
+            let source = reading.nvlink.map_or(source, |_| "given");
+            let (source, each) = match source {
+                "given" => ("given: --nvlink".to_owned(), String::new()),
+                ASSUMED => (format!("{source}: {each}"), format!("{each} (--nvlink); ")),
+                _ => (format!("{source}: {each}"), String::new()),
             };
             let sources = ["per_byte", "injection"].map(|key| (key.to_owned(), source.clone()));
             machine.sources.extend(sources);

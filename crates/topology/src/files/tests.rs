@@ -24,7 +24,7 @@ const READ: &[(&str, &str, &str)] = &[
     ("DOT", "/* x */\nstrict graph \"g\" {\n h1 -- leaf1;\n}\n", "network"),
     ("edges", "h1 h2 {'count': 2}\nh2 h3 {}\n", "network"),
     ("edges", "0 1\n1 2\n0 2\n", "network"),
-    ("SimGrid", PLATFORM, "torus:2x2"),
+    ("SimGrid", PLATFORM, "torus:2x2@simgrid"),
     ("hwloc", "<?xml version='1.0'?>\n<topology>\n<object type='Core'/>\n</topology>", "cluster:1"),
     ("topology.conf", "SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=m\n", "cluster:4,1"),
     (
