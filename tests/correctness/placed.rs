@@ -191,7 +191,7 @@ proptest! {
 /// Of even and odd sides, with other directions at half a ring.
 #[test]
 fn tori_with_the_routes_of_simgrid_are_served_as_claimed() {
-    for text in ["torus:4x3@simgrid", "torus:6@simgrid", "torus:2x3x2@simgrid*2"] {
+    for text in ["torus:4x3@simgrid", "torus:6@simgrid", "torus:2x3x2@simgrid"] {
         check_served(machine(text).unwrap(), 2);
     }
 }
@@ -273,8 +273,8 @@ fn wrong_axes_and_placements_are_refused() {
 
 /// Balanced ties are a rule of each pair of nodes; routes are followed link by link.
 #[test]
-fn a_placement_takes_ties_upwards() {
+fn a_placement_takes_no_balanced_ties() {
     let balanced = Grid::torus(&[4]).unwrap().with_ties(topocoll::Ties::Balanced);
     let refused = Graph::placed(String::new(), &balanced, &balanced, &[0, 1, 3, 2]).unwrap_err();
-    assert_eq!(refused.message, "a placement requires ties upwards");
+    assert_eq!(refused.message, "a placement requires ties that are not balanced");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use topocoll::spec::Reading;
 use topocoll::{
-    LinkId, Machine, Rank, Route, Shape, files, load_file, machine, machine_with, shipped, spec,
+    LinkId, Machine, Rank, Route, files, load_file, machine, machine_with, shipped, spec,
 };
 
 fn path(name: &str) -> String {
