@@ -244,7 +244,8 @@ fn a_matrix_of_hwloc_lists_nvlinks() {
     assert_eq!(found[..3], half.map(|(ends, count)| (ends.to_owned(), count)));
     assert_eq!((machine.ranks(), machine.topology.links(), machine.ports.rank), (4, 12, 3));
     assert!(near(1.0 / machine.seconds_per_byte(LinkId(0)), 25e9));
-    assert_eq!(machine.source("per_byte"), None);
+    let source = "NVLinkBandwidth: 25 GB/s an NVLink";
+    assert_eq!(machine.source("per_byte"), Some(source));
     let assumed = machine.assumed.unwrap();
     assert!(assumed.contains("cores, memory, other devices of the file have no effect"));
     assert!(!assumed.contains("25 GB/s"), "{assumed}");
