@@ -254,7 +254,9 @@ fn a_matrix_of_hwloc_lists_nvlinks() {
     let early = files::read("node", &early).unwrap();
     assert!(near(1.0 / early.seconds_per_byte(LinkId(0)), 20e9));
     let pairs = files::read("node", &NVLINKS.replace("25000", "0")).unwrap();
-    assert_eq!(pairs.topology.link_classes(), ["NVLink", "PHB", "SYS"]);
+    assert_eq!(pairs.topology.link_classes(), ["NVLink", "SYS"]);
+    let across = files::read("node", &NVLINKS.replace("50000", "0")).unwrap();
+    assert_eq!(across.topology.link_classes(), ["NVLink", "PHB", "SYS"]);
     // All joined by a switch, which is a device.
     let switch = NVLINKS
         .replace("distances2 type=\"OSDev\"", "distances2hetero")
