@@ -56,7 +56,9 @@ def test_threads_share_a_schedule() -> None:
 )
 def test_ctrl_c_stops_work(work: str) -> None:
     code = f"""
-import time, topocoll as tc
+import signal, time, topocoll as tc
+# A shell in the background ignores the signal, and its children do.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 print("begins", flush=True)
 try:
     {work}
