@@ -69,10 +69,13 @@ except KeyboardInterrupt:
     print("stopped", time.process_time() - used, flush=True)
 """
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == "begins\n"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=60)[0].split()
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "begins\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[0].split()
+    finally:
+        process.kill()
     # Work that ends before the signal leaves it to the interpreter.
     assert said and (said[0] == "ends" or (said[0] == "stopped" and process.returncode == 0))
     if work == LONG:
