@@ -113,8 +113,8 @@ pub fn count_steps(
 }
 
 /// Counts as [`count`] does some steps of a schedule of equal blocks, far apart from each other: until `go_on`,
-/// which gets what was counted every 64 steps or more often, returns false. Returns also the number of those steps. Of a sample
-/// of the ranks every amount is at most what [`count`] gives.
+/// which gets what was counted every 64 steps or more often, returns false. Returns also the number of those
+/// steps. Of a sample of the ranks every amount is at most what [`count`] gives.
 ///
 /// # Errors
 /// As [`count`].

@@ -99,7 +99,7 @@ impl FreeRuns {
                 return Some(next);
             }
             // The first ones only as far as they are simulated in any case.
-            let most = best.min(WITHIN * time(&choices[0]));
+            let most = if next == 0 { WITHIN * time(choice) } else { best };
             let may = choices[next..].iter().take(BATCH).skip(1).take_while(|of| time(of) <= most);
             let end = next + 1 + may.count();
             let batch = &mut choices[next..end];

@@ -270,9 +270,8 @@ impl<'x> Pool<'x> {
             let Candidate { asked, parameters, schedule, largest, .. } = &self.candidates[place];
             let largest = largest.get_or_init(|| {
                 let solved = || {
-                    let own = self.exchange().request();
-                    let solved = own.solve(self.asked[*asked].algorithm, parameters);
-                    solved.expect("bug: no longer applies").schedule
+                    let solved = self.exchange().schedule(self.name(*asked), parameters);
+                    solved.expect("bug: no longer applies")
                 };
                 largest_messages(&schedule.get().cloned().unwrap_or_else(solved))
             });

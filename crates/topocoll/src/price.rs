@@ -209,9 +209,9 @@ impl<'a> Pricing<'a> {
         self.at_least(&solution.claims)
     }
 
-    /// The price of a schedule whose floor is known, counted step by step, all of its ranks or a sample of them; a
-    /// higher floor of a sample, or if `go_on`, which gets every 64 steps or more often how many were counted and the floor by
-    /// then, returned false. `None` if counting exceeds the memory limit.
+    /// The price of a schedule whose floor is known, counted step by step, all of its ranks or a sample of them.
+    /// A higher floor of a sample, or if `go_on` returned false, which gets how many steps were counted and the
+    /// floor by then. `None` if counting exceeds the memory limit.
     pub(crate) fn counted(
         &self,
         schedule: &Schedule,
@@ -220,27 +220,25 @@ impl<'a> Pricing<'a> {
         mut go_on: impl FnMut(u32, &Price) -> bool,
     ) -> Option<Price> {
         let (machine, memory) = (self.exchange.machine(), self.exchange.limits().memory);
-        // Of a sample it is not known how much is left, unless all ranks send as much.
-        let left = sample.is_none() || schedule.rule().classes().count() == 1;
-        let raised = |counts: &Counts| self.after(counts, floor, left);
+        let is_sample = sample.is_some();
+        let raised = |counts: &Counts| self.after(counts, floor, is_sample);
         let counted = count_while(schedule, machine, memory, sample, |steps, counts| {
             go_on(steps, &raised(counts))
         });
         let (steps, counts) = counted.ok()?;
-        Some(if sample.is_none() && steps == schedule.rule().steps() {
+        Some(if !is_sample && steps == schedule.rule().steps() {
             Price::counted(&counts)
         } else {
             raised(&counts)
         })
     }
 
-    /// The floor of a schedule with this floor, after some of its steps were counted; with the bytes of the others
-    /// if they are what is left.
-    fn after(&self, counts: &Counts, floor: &Price, left: bool) -> Price {
+    /// The floor of a schedule with this floor, after some of its steps were counted, of all ranks or a sample.
+    fn after(&self, counts: &Counts, floor: &Price, is_sample: bool) -> Price {
         let steps = floor.steps.saturating_sub(counts.steps) as f64;
-        let all =
-            if left { floor.blocks * self.exchange.problem().block_bytes as f64 } else { 0.0 };
-        let bytes = (all - counts.bytes as f64).max(0.0);
+        let all = floor.blocks * self.exchange.problem().block_bytes as f64;
+        // Other ranks may send more in the steps counted, and then less is left for the others.
+        let bytes = if is_sample { 0.0 } else { (all - counts.bytes as f64).max(0.0) };
         let Time { startup, transmission, propagation, rearrangement, .. } = floor.time;
         let some = &counts.time;
         let least = some.startup - some.rendezvous + steps * self.timing.startup.least();
@@ -260,27 +258,23 @@ impl<'a> Pricing<'a> {
         self.exactly(solution).unwrap_or_else(|| self.at_least(&solution.claims))
     }
 
-    /// The price by claims, with the rendezvous of the messages where few are read for it.
+    /// The price by claims, with the rendezvous of the messages.
     pub(crate) fn exactly(&self, solution: &Solution) -> Option<Price> {
-        let mut price = self.by_claims(&solution.claims)?;
         let (schedule, rendezvous) =
             (&solution.schedule, self.exchange.machine().timing.rendezvous);
-        if rendezvous.time > 0.0 {
-            let rule = schedule.rule();
-            let read = u128::from(rule.steps()) * u128::from(rule.classes().count());
-            if read > READ {
-                return None;
-            }
-            let sizes = (schedule.problem.block_bytes, moves_whole_blocks(solution));
-            price = price.waiting(rendezvous, sizes, || steps_above(rendezvous, schedule));
-        }
-        Some(price)
+        let price = self.by_claims(solution)?;
+        let sizes = (schedule.problem.block_bytes, moves_whole_blocks(solution));
+        Some(price.waiting(rendezvous, sizes, || steps_above(rendezvous, schedule)))
     }
 
     /// The price by claims, without link contention, if the claims give the link classes of each
-    /// step, or all classes have the same values; without rendezvous.
-    fn by_claims(&self, claims: &Claims) -> Option<Price> {
-        let timing = &self.timing;
+    /// step, or all classes have the same values; without rendezvous, for which few messages may have to be read.
+    pub(crate) fn by_claims(&self, solution: &Solution) -> Option<Price> {
+        let (timing, claims, rule) = (&self.timing, &solution.claims, solution.schedule.rule());
+        let read = || u128::from(rule.steps()) * u128::from(rule.classes().count());
+        if timing.rendezvous.time > 0.0 && read() > READ {
+            return None;
+        }
         // Several messages of a rank share its injection.
         let alone = self.exchange.problem().both_ports() == Ports::from(1);
         if !self.exchange.machine().links_are_of_class() {

@@ -50,7 +50,7 @@ pub(super) struct Candidate {
 
 impl Candidate {
     pub(super) fn new(solution: &Solution, price: Price, pricing: &Pricing<'_>) -> Self {
-        let claimed = pricing.exactly(solution).is_some();
+        let claimed = pricing.by_claims(solution).is_some();
         Self {
             asked: 0,
             parameters: solution.schedule.origin.parameters.clone(),
@@ -197,7 +197,7 @@ impl Solved {
         }
         let work =
             |schedule: &Schedule| counting_work(schedule, machine, None).min(WORK_PER_SETTING);
-        let open = solutions.iter().filter(|solution| pricing.exactly(solution).is_none());
+        let open = solutions.iter().filter(|solution| pricing.by_claims(solution).is_none());
         let mut left = Vec::new();
         if open.map(|solution| work(&solution.schedule)).sum::<u128>() > WORK_PER_ALGORITHM {
             solutions.sort_by_key(|solution| (solution.claims.steps, solution.claims.bytes));

@@ -85,8 +85,8 @@ impl Graph {
         self.image(translation, size).is_some()
     }
 
-    /// The orbits of nodes and links under translations of ranks, `size` of them on each node; `None` if
-    /// one of them is not [proved](Self::is_kept_by).
+    /// The orbits of nodes and links under translations of ranks in one numbering, which commute, `size` ranks on
+    /// each node; `None` if one of them is not [proved](Self::is_kept_by).
     pub fn orbits(&self, translations: &[Translation], size: u32) -> Option<Arc<Orbits>> {
         let key = (translations.to_vec(), size);
         let known = || self.symmetries.orbits.lock().unwrap_or_else(PoisonError::into_inner);
