@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The page of `topocoll report` in headless Chromium: used as a person would, and looked at.
 
-    tests/browser/page.py target/debug/topocoll
+    tests/browser/page.py target/debug/topocoll [CLASS..]
 
 UPDATE=1 keeps new screenshots. GALLERY=FOLDER writes pictures of whole pages there. With TOPOCOLL_SWEEP=1 more blocks
 are followed, on more machines, and drawings have more angles and sizes.
@@ -9,10 +9,13 @@ are followed, on more machines, and drawings have more angles and sizes.
 Needs Debian's chromium, chromium-driver, python3-selenium and python3-pil, which tests/run installs.
 """
 import json
+import os
 import random
 import re
 import subprocess
+import sys
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from selenium.webdriver.common.action_chains import ActionChains
@@ -26,8 +29,8 @@ from over_time import OverTime
 from saying import Saying
 from taking import Taking
 
-# The cases that this program runs.
-__all__ = ["Drawing", "OverTime", "Page", "Saying", "Taking"]
+# The classes of tests, the longest first.
+CASES = __all__ = ["Page", "Drawing", "Taking", "OverTime", "Saying"]
 
 
 class Page(Chromium):
@@ -274,5 +277,13 @@ class Page(Chromium):
         self.assertIn(name, self.browser.title)
 
 
+def passes(case):
+    """The tests of a class, which have a browser of their own."""
+    return subprocess.run([sys.executable, __file__, PROGRAM, case]).returncode == 0
+
+
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    if len(sys.argv) > 1:
+        unittest.main(verbosity=2)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        sys.exit(not all([*pool.map(passes, CASES)]))
