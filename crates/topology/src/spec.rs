@@ -93,10 +93,12 @@ pub(crate) fn ranks_of_nodes(text: &str) -> Result<Vec<u32>, String> {
 pub fn with_ranks_on_nodes(machine: &Machine, sizes: &str) -> Result<Machine, SpecError> {
     let network = match machine.topology.shape() {
         Shape::Clustered(nodes) if nodes.largest() > 1 => {
-            let form = machine.topology.short_form();
-            return Err(
-                format!("`*{sizes}`: the nodes of {form} have several ranks already").into()
-            );
+            let (form, size) = (machine.topology.short_form(), nodes.largest());
+            let mut said = format!("`*{sizes}`: the nodes of {form} have several ranks already");
+            if nodes.nodes() == 1 && !sizes.contains(',') {
+                said += &format!("; for {sizes} of it: cluster:{sizes}*{size} --timing FILE");
+            }
+            return Err(said.into());
         }
         Shape::Clustered(nodes) => Arc::clone(nodes.network()),
         _ => Arc::clone(&machine.topology),

@@ -121,6 +121,11 @@ fn nodes_of_a_file_may_hold_several_ranks() {
         refused.contains("`*2`: the nodes of network*2 have several ranks already"),
         "{refused}"
     );
+    let node =
+        read("node", "<topology>\n<object type='Core'/>\n<object type='Core'/>\n</topology>")
+            .unwrap();
+    let refused = crate::spec::with_ranks_on_nodes(&node, "4").unwrap_err().message;
+    assert!(refused.ends_with("; for 4 of it: cluster:4*2 --timing FILE"), "{refused}");
     // A node has the injection of its rank before.
     let mut torus = read("four", TOML).unwrap();
     torus.timing.injection = crate::Injection { rank: 1e-10, node: 0.0 };
