@@ -11,7 +11,7 @@
 //! Open MPI 4.1 loads a component by itself, which calls the same code from inside (`component`).
 //!
 //! # Who decides
-//! The first rank of a communicator decides and tells the others (`deciding`). No decision depends
+//! The first rank of a communicator decides and tells the others (`communicator/deciding`). No decision depends
 //! on values that may differ from rank to rank. Only the first rank reads environment variables and
 //! files. It decides for each operation and each power of two of block bytes, on the detected or
 //! given machine (`place`). A model predicts the times of our schedules and of the library's
@@ -39,7 +39,6 @@ mod calls;
 mod communicator;
 mod component;
 mod course;
-mod deciding;
 mod decision;
 #[cfg(open_mpi)]
 mod fortran;

@@ -47,15 +47,8 @@ const TAGS: u32 = BARRIER;
 const LOOKS: u32 = 64;
 
 impl Channel {
-    /// The channel of a communicator's ranks, all of which call this.
-    pub(crate) fn new(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Result<Self, Failed> {
-        Ok(Self { words: Words::new(comm, rank, ranks)?, requests: Requests::default() })
-    }
-
-    /// The channel on the program's communicator itself.
-    #[cfg(feature = "drop-in")]
-    pub(crate) fn inside(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Self {
-        Self { words: Words::inside(comm, rank, ranks), requests: Requests::default() }
+    pub(crate) fn new(words: Words) -> Self {
+        Self { words, requests: Requests::default() }
     }
 
     /// Runs the exchange that `endpoint` and the words have begun. `rank_of` maps ranks of the
@@ -95,7 +88,7 @@ impl Channel {
         sync: Sync,
         mut window: Option<&mut Window>,
     ) -> Result<(), Failed> {
-        self.words.check()?;
+        self.words.protocol.look()?;
         loop {
             let Some(action) = endpoint.poll_in_step()? else {
                 if sync == Sync::Barrier {
@@ -139,7 +132,7 @@ impl Channel {
     /// The message's bytes at `at` stay there until it completes; its peer is a rank of the
     /// communicator.
     unsafe fn post(&mut self, open: Open, at: *mut u8, tag: u32) -> Result<(), Failed> {
-        let comm = self.words.comm();
+        let comm = self.words.comm;
         let (bytes, peer, at, tag) = (open.bytes, open.peer as c_int, at.cast(), tag as c_int);
         // SAFETY: statics of the MPI library; the caller's promise; MPI keeps a freed datatype
         // while its message is under way.
@@ -204,7 +197,8 @@ impl Channel {
             if looks % LOOKS == 0 {
                 self.requests.some(endpoint)?;
                 // MPI makes progress here, and yields the processor if it is told to.
-                self.words.look()?;
+                self.words.listen()?;
+                self.words.protocol.look()?;
             } else if !self.requests.open.is_empty() {
                 self.requests.all(endpoint)?;
             }
@@ -235,7 +229,7 @@ impl Channel {
         while !requests.open.is_empty() {
             ends = ends.and_then(|()| requests.end_some(words));
             requests.retain(|mut request, message| {
-                let waits = ends.is_ok() && !words.has_left(message.peer);
+                let waits = ends.is_ok() && !words.protocol.has_left(message.peer);
                 if !waits {
                     // SAFETY: a handle that MPI gave and has not freed.
                     unsafe { mpi::PMPI_Request_free(&raw mut request) };

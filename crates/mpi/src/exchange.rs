@@ -10,7 +10,8 @@ use topocoll::{Rank, Schedule, Sync};
 
 use crate::engine::Channel;
 use crate::failed::Failed;
-use crate::words::rank_and_ranks;
+use crate::protocol::Ask;
+use crate::words::{Words, rank_and_ranks};
 
 /// One rank's part of a schedule, between the ranks of a communicator.
 pub struct Exchange {
@@ -91,7 +92,7 @@ impl Exchange {
             return Err(ExchangeError::Ranks { schedule, communicator });
         }
         let plan = Plan::new(schedule, Rank(rank))?;
-        let channel = Channel::new(comm, rank, ranks)?;
+        let channel = Channel::new(Words::new(comm, (rank, ranks), true)?);
         let endpoint = Endpoint::new(Arc::new(plan), 0u64);
         let (work, sync) = (Vec::new(), Sync::Free);
         Ok(Self { channel, endpoint, work, sync, thread: PhantomData })
@@ -117,7 +118,7 @@ impl Exchange {
         input: &[u8],
         output: &mut [u8],
     ) -> Result<(), ExchangeError> {
-        if self.channel.words.is_broken() {
+        if self.channel.words.protocol.is_broken() {
             return Err(ExchangeError::Broken);
         }
         self.endpoint.begin(block_bytes);
@@ -131,7 +132,7 @@ impl Exchange {
                 return Err(ExchangeError::Buffer { what, given, needed });
             }
         }
-        self.channel.words.begin();
+        self.channel.words.protocol.begin(Ask::Known, Vec::new());
         self.work.resize(self.endpoint.workspace_bytes() as usize, 0);
         let (input, output) = (input.as_ptr(), output.as_mut_ptr());
         let buffers = RawBuffers { input, output, work: self.work.as_mut_ptr() };

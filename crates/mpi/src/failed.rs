@@ -4,10 +4,11 @@ use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::symbols as mpi;
+use serde::{Deserialize, Serialize};
 use topocoll::exec::{ExecError, StepFault};
 
 /// MPI's error code.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Failed(pub(crate) c_int);
 
 impl Failed {

@@ -40,15 +40,19 @@
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 
-use crate::symbols as mpi;
+use serde::{Deserialize, Serialize};
 
 use crate::failed::Failed;
+use crate::symbols as mpi;
 
 /// The error of ranks that disagree: that of a message longer than its receive.
 pub(crate) const DISAGREED: Failed = Failed(mpi::MPI_ERR_TRUNCATE as c_int);
 
-/// Bytes of an answer in one word, few enough that MPI sends every word eagerly.
+/// Bytes of an answer in one word, few enough that MPI sends every word eagerly. Reports are shorter.
 const PART: usize = 1024;
+
+/// The answer if every rank can follow the decision.
+const ALL: &str = "all";
 
 /// Turns of a call.
 const STEPS: u64 = 4;
@@ -56,47 +60,25 @@ const STEPS: u64 = 4;
 /// The number of a rank that asks for the library, in this call and all later ones.
 const LOST: u64 = u64::MAX;
 
+/// A timed call on one rank.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Sample {
+    pub(crate) nanoseconds: u64,
+    /// Bytes sent.
+    pub(crate) bytes: u64,
+}
+
 /// A message of the control protocol.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) enum Word {
     /// It has failed in a turn, with an error class; whether it or another takes no part in the call.
     Failed(u64, Failed, bool),
     /// Its number in a step of agreement, and its report to the first rank.
-    Number(u64, u64, Vec<u8>),
-    /// A part of the first rank's answer in a turn: its bytes, and the number that remain.
-    Answer(u64, u64, Vec<u8>),
+    Number(u64, u64, Vec<Sample>),
+    /// A part of the first rank's answer in a turn: the number of bytes that remain, and its text.
+    Answer(u64, usize, String),
     /// It receives no more messages.
     Left,
-}
-
-impl Word {
-    pub(crate) fn encoded(&self) -> Vec<u8> {
-        let (head, part): ([u64; 3], &[u8]) = match self {
-            Self::Failed(turn, Failed(code), apart) => {
-                ([if *apart { 4 } else { 0 }, *turn, *code as u64], &[])
-            }
-            Self::Number(turn, number, report) => ([1, *turn, *number], report),
-            Self::Answer(turn, remaining, part) => ([2, *turn, *remaining], part),
-            Self::Left => ([3, 0, 0], &[]),
-        };
-        let head = head.into_iter().flat_map(u64::to_le_bytes);
-        head.chain(part.iter().copied()).collect()
-    }
-
-    /// `None` for bytes that are not a word.
-    pub(crate) fn decoded(bytes: &[u8]) -> Option<Self> {
-        let (head, part) = bytes.split_at_checked(24)?;
-        let mut head = head.chunks_exact(8).map(|chunk| chunk.try_into().map(u64::from_le_bytes));
-        let mut next = || head.next()?.ok();
-        let (kind, turn, value) = (next()?, next()?, next()?);
-        Some(match kind {
-            0 | 4 => Self::Failed(turn, Failed(value as c_int), kind == 4),
-            1 => Self::Number(turn, value, part.to_vec()),
-            2 => Self::Answer(turn, value, part.to_vec()),
-            3 => Self::Left,
-            _ => return None,
-        })
-    }
 }
 
 /// The subject of a call.
@@ -113,33 +95,22 @@ pub(crate) enum Ask {
 }
 
 /// The next action of a rank in a call.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Next {
-    /// Wait for a word.
-    Hear,
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Stage {
+    /// Wait for a word in the first step of a call about a number, or [`LOST`].
+    Number(u64),
     /// Decide, and call [`Protocol::decided`]; only for the first rank.
     Decide,
     /// Prepare to follow the decision, and call [`Protocol::planned`].
-    Plan(Vec<u8>),
+    Plan(String),
+    /// Wait for a word in the second step; whether this rank can follow the decision.
+    Serves(bool),
     /// Follow the decision: exchange, and call [`Protocol::look`] before and while messages are under
     /// way, or make the library's call.
     Follow,
     /// Make the library's call.
     Library,
     /// End the call with this error.
-    Fail(Failed),
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Stage {
-    /// The first step of a call about a number, or [`LOST`].
-    Number(u64),
-    Decide,
-    Plan(Vec<u8>),
-    /// The second step; whether this rank can follow the decision.
-    Serves(bool),
-    Follow,
-    Library,
     Failed(Failed),
 }
 
@@ -163,13 +134,13 @@ pub(crate) struct Protocol {
     /// Whether this rank has announced that it receives no more messages.
     gone: bool,
     /// This rank's report, for its next number.
-    report: Vec<u8>,
+    report: Vec<Sample>,
     /// By turn and rank, from this turn on: numbers and reports heard.
-    numbers: BTreeMap<(u64, u32), (u64, Vec<u8>)>,
+    numbers: BTreeMap<(u64, u32), (u64, Vec<Sample>)>,
     /// The same for failures, from this call on; and whether a rank takes no part in the call.
     failures: BTreeMap<(u64, u32), (Failed, bool)>,
     /// The received part of this turn's answer, and whether it is complete.
-    answer: (Vec<u8>, bool),
+    answer: (String, bool),
     /// By rank, whether it receives no more messages; empty while all receive.
     left: Vec<bool>,
     /// To be sent, by rank.
@@ -188,7 +159,7 @@ impl Protocol {
             report: Vec::new(),
             numbers: BTreeMap::new(),
             failures: BTreeMap::new(),
-            answer: (Vec::new(), false),
+            answer: Default::default(),
             left: Vec::new(),
             out: Vec::new(),
         }
@@ -209,19 +180,14 @@ impl Protocol {
         std::mem::take(&mut self.out)
     }
 
-    /// Gives the next call about a number this rank's report. MPI sends every word eagerly if reports
-    /// are as short as parts of answers.
-    pub(crate) fn report(&mut self, report: Vec<u8>) {
-        self.report = report;
-    }
-
     /// For the first rank, when it decides: the other ranks' reports, in order of ranks.
-    pub(crate) fn reports(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn reports(&self) -> impl Iterator<Item = &[Sample]> {
         self.numbers.range(..(self.turn + 1, 0)).map(|(_, (_, report))| &report[..])
     }
 
-    /// Begins a call, in which all ranks take part.
-    pub(crate) fn begin(&mut self, ask: Ask) {
+    /// Begins a call, in which all ranks take part, with this rank's report if it is about a number.
+    pub(crate) fn begin(&mut self, ask: Ask, report: Vec<Sample>) {
+        self.report = report;
         if !matches!(self.stage, Stage::Failed(_)) {
             let next = (self.turn / STEPS + 1) * STEPS;
             match self.numbers.first_key_value() {
@@ -241,29 +207,25 @@ impl Protocol {
     }
 
     /// The next action in the call.
-    pub(crate) fn next(&mut self) -> Next {
-        loop {
-            let step = match &self.stage {
-                Stage::Failed(failed) => return Next::Fail(*failed),
-                _ if self.is_lost() => return Next::Library,
-                Stage::Decide => return Next::Decide,
-                Stage::Plan(text) => return Next::Plan(text.clone()),
-                Stage::Follow => return Next::Follow,
-                Stage::Library => return Next::Library,
-                Stage::Number(_) | Stage::Serves(_) => self.agreed(),
-            };
-            match step {
+    pub(crate) fn next(&mut self) -> Stage {
+        while matches!(self.stage, Stage::Number(_) | Stage::Serves(_)) && !self.is_lost() {
+            match self.agreed() {
                 Ok(true) => {}
-                Ok(false) => return Next::Hear,
+                Ok(false) => break,
                 Err(failed) => self.fail(failed),
             }
+        }
+        match &self.stage {
+            Stage::Failed(failed) => Stage::Failed(*failed),
+            _ if self.is_lost() => Stage::Library,
+            stage => stage.clone(),
         }
     }
 
     /// The first rank's decision, as text for all ranks.
-    pub(crate) fn decided(&mut self, text: &[u8]) {
-        self.answer(text);
-        self.stage = Stage::Plan(text.to_vec());
+    pub(crate) fn decided(&mut self, text: String) {
+        self.answer(&text);
+        self.stage = Stage::Plan(text);
     }
 
     /// Whether this rank can follow a decision; `None` if every rank can.
@@ -334,7 +296,7 @@ impl Protocol {
                 self.numbers.insert((turn, from), (number, report));
             }
             Word::Answer(turn, remaining, part) if turn == self.turn => {
-                self.answer.0.extend(part);
+                self.answer.0 += &part;
                 self.answer.1 = remaining == 0;
             }
             // A rank without failures has heard all numbers of its turns of agreement.
@@ -365,7 +327,7 @@ impl Protocol {
     fn enter(&mut self, turn: u64) {
         self.turn = turn;
         self.numbers = self.numbers.split_off(&(turn, 0));
-        self.answer = (Vec::new(), false);
+        self.answer = Default::default();
     }
 
     /// Begins a step of agreement.
@@ -411,7 +373,7 @@ impl Protocol {
                     return Ok(false);
                 }
                 Stage::Number(LOST) => {
-                    self.answer(&[]);
+                    self.answer("");
                     self.health = Health::Lost;
                 }
                 Stage::Number(own) if self.here().any(|number| number != own) => {
@@ -421,7 +383,7 @@ impl Protocol {
                 _ => {
                     let all =
                         self.stage == Stage::Serves(true) && self.here().all(|number| number == 1);
-                    self.answer(&[u8::from(all)]);
+                    self.answer(if all { ALL } else { "" });
                     self.stage = if all { Stage::Follow } else { Stage::Library };
                 }
             }
@@ -435,7 +397,7 @@ impl Protocol {
         match self.stage {
             Stage::Number(LOST) => self.health = Health::Lost,
             Stage::Number(_) => self.stage = Stage::Plan(text),
-            _ if text == [1] => self.stage = Stage::Follow,
+            _ if text == ALL => self.stage = Stage::Follow,
             _ => self.stage = Stage::Library,
         }
         Ok(true)
@@ -475,13 +437,12 @@ impl Protocol {
     }
 
     /// The first rank's answer, which ends the step.
-    fn answer(&mut self, text: &[u8]) {
-        let mut rest = text;
+    fn answer(&mut self, mut text: &str) {
         loop {
-            let (part, then) = rest.split_at(rest.len().min(PART));
-            rest = then;
-            self.say_to_all(&Word::Answer(self.turn, rest.len() as u64, part.to_vec()));
-            if rest.is_empty() {
+            let (part, rest) = text.split_at(text.floor_char_boundary(PART));
+            self.say_to_all(&Word::Answer(self.turn, rest.len(), part.to_owned()));
+            text = rest;
+            if text.is_empty() {
                 break;
             }
         }

@@ -5,18 +5,17 @@
 //! messages of any size pass. Head and tail are atomic counters of bytes: a writer publishes bytes by
 //! its head, a reader frees them by its tail.
 //!
-//! A window is made when ranks first plan to use it, and freed when MPI is finalized, by all ranks in
-//! the same order.
+//! A window is made when ranks first plan to use it, and freed when MPI is finalized, with the state of its
+//! communicator: by all ranks in the same order.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use topocoll::exec::{Endpoint, Token};
 
-use crate::failed::{Failed, check, locked};
+use crate::failed::{Failed, check};
 use crate::symbols as mpi;
 
 /// The most bytes of a mailbox, and of all mailboxes of a rank.
@@ -36,6 +35,8 @@ pub(crate) struct Window {
     from: Vec<Mailbox>,
     /// Messages under way.
     open: usize,
+    window: mpi::MPI_Win,
+    node: mpi::MPI_Comm,
 }
 
 struct Mailbox {
@@ -54,30 +55,12 @@ struct Message {
     done: u64,
 }
 
-/// A window to be freed, with a key that all its ranks have.
-struct Freed {
-    key: (Vec<c_int>, i64),
-    window: mpi::MPI_Win,
-    node: mpi::MPI_Comm,
-}
-
-// SAFETY: handles that any thread may use, one at a time.
-unsafe impl Send for Freed {}
-
-static WINDOWS: Mutex<Vec<Freed>> = Mutex::new(Vec::new());
-
 impl Window {
-    /// Makes the window, with all ranks of `comm`. The key is the same on all of them, and no other
-    /// communicator has it.
+    /// Makes the window, with all ranks of `comm`.
     ///
     /// # Errors
     /// MPI's, or too little shared memory.
-    pub(crate) fn new(
-        comm: mpi::MPI_Comm,
-        rank: u32,
-        ranks: u32,
-        key: (Vec<c_int>, i64),
-    ) -> Result<Self, Failed> {
+    pub(crate) fn new(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Result<Self, Failed> {
         let (mut count, mut own) = (0, 0);
         // SAFETY: all ranks call it; places for the answers, and room for a rank of each.
         let (node, window, members) = unsafe {
@@ -109,8 +92,6 @@ impl Window {
             check(mpi::PMPI_Win_sync(window))?;
             (node, window, members)
         };
-        let freed = Freed { key, window, node };
-        locked(&WINDOWS).push(freed);
         let base = |member: c_int| {
             let (mut bytes, mut unit, mut base) = (0, 0, ptr::null_mut::<u8>());
             // SAFETY: a rank of the window's communicator, and places for the answers.
@@ -130,7 +111,7 @@ impl Window {
         for (member, rank) in (0..).zip(members) {
             local[rank as usize] = Some(member);
         }
-        Ok(Self { local, to, from, open: 0 })
+        Ok(Self { local, to, from, open: 0, window, node })
     }
 
     /// The rank in the node of a rank of the communicator; `None` on another node.
@@ -185,6 +166,17 @@ impl Window {
     pub(crate) fn abandon(&mut self) {
         self.to.iter_mut().chain(&mut self.from).for_each(|mailbox| mailbox.messages.clear());
         self.open = 0;
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // SAFETY: ours, and no rank uses them; errors leave them to MPI.
+        unsafe {
+            mpi::PMPI_Win_unlock_all(self.window);
+            mpi::PMPI_Win_free(&raw mut self.window);
+            mpi::PMPI_Comm_free(&raw mut self.node);
+        }
     }
 }
 
@@ -285,19 +277,3 @@ impl Mailbox {
 
 /// Bytes of a length.
 const LENGTH: u64 = 8;
-
-/// Frees all windows, before MPI ends.
-pub(crate) fn finish() {
-    let mut windows = std::mem::take(&mut *locked(&WINDOWS));
-    // Every rank frees in this order, so no two wait for each other.
-    windows.sort_by(|a, b| a.key.cmp(&b.key));
-    debug_assert!(windows.is_sorted_by(|a, b| a.key < b.key), "bug: two windows with one key");
-    for Freed { mut window, mut node, .. } in windows {
-        // SAFETY: ours, and no rank uses them; errors leave them to MPI.
-        unsafe {
-            mpi::PMPI_Win_unlock_all(window);
-            mpi::PMPI_Win_free(&raw mut window);
-            mpi::PMPI_Comm_free(&raw mut node);
-        }
-    }
-}

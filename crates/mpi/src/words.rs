@@ -2,30 +2,18 @@
 
 use std::ffi::c_int;
 
-use crate::symbols as mpi;
-
 use crate::failed::{Failed, check};
-use crate::protocol::{Ask, Next, Protocol, Word};
+use crate::protocol::{Protocol, Stage, Word};
+use crate::symbols as mpi;
 
 /// Tags of words start here; tags of messages are below.
 pub(crate) const WORDS: u32 = (1 << 15) - 1;
 
 /// A rank's words on a private communicator, or on the program's.
 pub(crate) struct Words {
-    comm: mpi::MPI_Comm,
+    pub(crate) comm: mpi::MPI_Comm,
     is_private: bool,
-    protocol: Protocol,
-}
-
-/// Prepares and decides in a call.
-pub(crate) trait Decides {
-    /// The first rank's decision, as text, with the reports of all ranks.
-    fn decide(&mut self, reports: &[&[u8]]) -> String;
-    /// Prepares to follow a decision: whether this rank can, or `None` if every rank can.
-    ///
-    /// # Errors
-    /// Text that is not a decision.
-    fn plan(&mut self, text: &[u8]) -> Result<Option<bool>, Failed>;
+    pub(crate) protocol: Protocol,
 }
 
 /// The rank in a communicator, and its ranks; `None` if it is an inter-communicator.
@@ -44,21 +32,21 @@ pub(crate) unsafe fn rank_and_ranks(comm: mpi::MPI_Comm) -> Result<Option<(u32, 
 }
 
 impl Words {
-    /// On a private communicator of the same ranks, whose errors return. All ranks call it.
-    pub(crate) fn new(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Result<Self, Failed> {
-        // SAFETY: all ranks of the communicator make the same calls; `free` frees the new one.
-        unsafe {
-            let mut private = mpi::RSMPI_COMM_NULL;
-            check(mpi::PMPI_Comm_split(comm, 0, rank as c_int, &raw mut private))?;
-            check(mpi::PMPI_Comm_set_errhandler(private, mpi::RSMPI_ERRORS_RETURN))?;
-            Ok(Self { comm: private, is_private: true, protocol: Protocol::new(rank, ranks) })
+    /// On a private communicator of the same ranks, whose errors return: all ranks call it. Or on the
+    /// program's, on which no message of the program has their tags.
+    pub(crate) fn new(
+        mut comm: mpi::MPI_Comm,
+        (rank, ranks): (u32, u32),
+        is_private: bool,
+    ) -> Result<Self, Failed> {
+        if is_private {
+            // SAFETY: all ranks of the communicator make the same calls; `free` frees the new one.
+            unsafe {
+                check(mpi::PMPI_Comm_split(comm, 0, rank as c_int, &raw mut comm))?;
+                check(mpi::PMPI_Comm_set_errhandler(comm, mpi::RSMPI_ERRORS_RETURN))?;
+            }
         }
-    }
-
-    /// On the program's communicator, on which no message of the program has their tags.
-    #[cfg(feature = "drop-in")]
-    pub(crate) fn inside(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Self {
-        Self { comm, is_private: false, protocol: Protocol::new(rank, ranks) }
+        Ok(Self { comm, is_private, protocol: Protocol::new(rank, ranks) })
     }
 
     /// Goes on on the next communicator of the same ranks, unless they have a private one.
@@ -69,27 +57,12 @@ impl Words {
         }
     }
 
-    /// Where they are said.
-    pub(crate) fn comm(&self) -> mpi::MPI_Comm {
-        self.comm
-    }
-
-    /// Whether this rank exchanges nothing more.
-    pub(crate) fn is_broken(&self) -> bool {
-        self.protocol.is_broken()
-    }
-
-    /// Whether the library performs every call.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.protocol.is_lost()
-    }
-
     /// Frees a private communicator if no message can be under way in it: a later communicator may reuse
     /// its number and would receive the message. Otherwise hears the words that have arrived.
     pub(crate) fn free(&mut self) {
         if !self.is_private {
             // `keep` has kept its number, if that must be.
-        } else if self.is_broken() {
+        } else if self.protocol.is_broken() {
             // Words that do not arrive are ignored.
             let _ = self.listen();
         } else {
@@ -98,81 +71,20 @@ impl Words {
         }
     }
 
-    /// Begins an exchange that needs no decision.
-    pub(crate) fn begin(&mut self) {
-        self.protocol.begin(Ask::Known);
-    }
-
-    /// Begins a call, and agrees with all ranks on whether they follow the decision; else the library
-    /// performs it. The first rank hears each rank's report if it decides.
+    /// This rank's next action in the call, after it has heard what that depends on.
     ///
     /// # Errors
     /// This rank or another fails.
-    pub(crate) fn call(
-        &mut self,
-        ask: Ask,
-        report: &[u8],
-        decides: &mut impl Decides,
-    ) -> Result<bool, Failed> {
-        let ask = match ask {
-            Ask::Refused(failed) => Ask::Refused(failed.class()),
-            ask => ask,
-        };
-        self.protocol.report(report.to_vec());
-        self.protocol.begin(ask);
+    pub(crate) fn next(&mut self) -> Result<Stage, Failed> {
         loop {
             let next = self.protocol.next();
             self.say()?;
             match next {
-                Next::Hear => while !self.heard()? {},
-                Next::Decide => {
-                    let others = self.protocol.reports();
-                    let reports: Vec<&[u8]> = std::iter::once(report).chain(others).collect();
-                    let text = decides.decide(&reports);
-                    self.protocol.decided(text.as_bytes());
-                }
-                Next::Plan(text) => {
-                    let serves = decides.plan(&text)?;
-                    self.protocol.planned(serves);
-                }
-                Next::Follow => return Ok(true),
-                Next::Library => return Ok(false),
-                Next::Fail(failed) => return Err(failed),
+                Stage::Number(_) | Stage::Serves(_) => while !self.heard()? {},
+                Stage::Failed(failed) => return Err(failed),
+                next => return Ok(next),
             }
         }
-    }
-
-    /// Ends a call that was given up: the library performs it if all ranks ask for that.
-    ///
-    /// # Errors
-    /// This rank or another fails.
-    pub(crate) fn given_up(&mut self) -> Result<(), Failed> {
-        loop {
-            let next = self.protocol.next();
-            self.say()?;
-            match next {
-                Next::Hear => while !self.heard()? {},
-                Next::Fail(failed) => return Err(failed),
-                _ => return Ok(()),
-            }
-        }
-    }
-
-    /// Whether what this rank has heard allows an exchange.
-    ///
-    /// # Errors
-    /// Another has failed, or does not exchange.
-    pub(crate) fn check(&self) -> Result<(), Failed> {
-        self.protocol.look()
-    }
-
-    /// Hears the words that have arrived, while this rank waits for messages.
-    ///
-    /// # Errors
-    /// Another has failed, or does not exchange.
-    pub(crate) fn look(&mut self) -> Result<(), Failed> {
-        self.listen()?;
-        self.protocol.look()
     }
 
     /// Tells all other ranks that this rank has failed, unless they know that another has, or that it
@@ -199,11 +111,6 @@ impl Words {
         Ok(())
     }
 
-    /// Whether a rank has announced that it receives no more messages.
-    pub(crate) fn has_left(&self, rank: u32) -> bool {
-        self.protocol.has_left(rank)
-    }
-
     /// Hears the next word, if there is one.
     fn heard(&mut self) -> Result<bool, Failed> {
         let (mut there, tag) = (0, WORDS as c_int);
@@ -221,7 +128,8 @@ impl Words {
             check(mpi::PMPI_Recv(at, count, kind, from, tag, self.comm, &raw mut status))?;
             (bytes, from)
         };
-        let word = Word::decoded(&bytes).ok_or(Failed(mpi::MPI_ERR_INTERN as c_int))?;
+        let word = serde_json::from_slice(&bytes);
+        let word = word.map_err(|_| Failed(mpi::MPI_ERR_INTERN as c_int))?;
         self.protocol.hear(from as u32, word);
         Ok(true)
     }
@@ -233,7 +141,7 @@ impl Words {
     }
 
     fn send(&self, to: u32, word: &Word) -> Result<(), Failed> {
-        let word = word.encoded();
+        let word = serde_json::to_vec(word).expect("bug: a word that is not text");
         let (at, count) = (word.as_ptr().cast(), word.len() as c_int);
         // SAFETY: a word, which MPI no longer reads when the call returns.
         check(unsafe {

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::symbols as mpi;
-use crate::window;
 
 use super::communicator::Communicator;
 use super::{group, process};
@@ -194,5 +193,4 @@ fn forget_all() {
         }
     }
     group::finish();
-    window::finish();
 }

@@ -1,17 +1,17 @@
 //! The state of a communicator: its ranks, its decisions, and exchanges that follow them.
 
+mod deciding;
 mod made;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ffi::c_int;
 use std::time::Instant;
 
 use crate::symbols::{self as mpi, keep};
 use topocoll::Collective;
 
 use super::blocks::Blocks;
-use super::course::{Calls, Course, Sample};
-use super::deciding::{Deciding, UNDECIDED, trace};
+use super::course::{Calls, Course};
 use super::group::{Group, Name};
 use super::memory::Memory;
 use super::ours::{Ours, Subject};
@@ -24,7 +24,7 @@ use super::vector::{
 };
 use crate::engine::Channel;
 use crate::failed::Failed;
-use crate::protocol::{Ask, DISAGREED};
+use crate::protocol::{Ask, DISAGREED, Sample};
 use crate::window::Window;
 
 /// The state of one communicator of the program.
@@ -37,7 +37,7 @@ pub(crate) struct Communicator {
     group: Group,
     name: Name,
     /// Only on the first rank, which decides; otherwise empty.
-    places: Arc<Vec<Place>>,
+    places: Vec<Place>,
     /// By a subject's number.
     decided: BTreeMap<u64, Decided>,
     memory: Memory,
@@ -47,7 +47,8 @@ pub(crate) struct Communicator {
     stays: bool,
 }
 
-/// A decision: the same on all ranks except the trial.
+/// A decision, at first for the library's call: the same on all ranks except the trial.
+#[derive(Default)]
 struct Decided {
     /// Schedules that may perform calls; candidate 0 is the library.
     schedules: Vec<Exchange>,
@@ -85,7 +86,7 @@ impl Drop for Communicator {
 impl Communicator {
     /// Its processes, its name, and whether it is unusable.
     pub(crate) fn identity(&self) -> (Group, Name, bool) {
-        (self.group.clone(), self.name, self.channel.words.is_broken())
+        (self.group.clone(), self.name, self.channel.words.protocol.is_broken())
     }
 
     pub(crate) fn rank(&self) -> u32 {
@@ -118,7 +119,7 @@ impl Communicator {
 
     /// The communicator of our messages.
     pub(crate) fn comm(&self) -> mpi::MPI_Comm {
-        self.channel.words.comm()
+        self.channel.words.comm
     }
 
     /// Exchanges blocks if the decision is ours. `taken` tells whether the library accepts the
@@ -269,7 +270,7 @@ impl Communicator {
     /// matter: then the call is counted, and its blocks need no look.
     pub(crate) fn forwards_vector(&mut self) -> bool {
         let (operation, vector, sizes) = (Collective::AllToAll, true, Sizes::Own);
-        if self.channel.words.is_lost() {
+        if self.channel.words.protocol.is_lost() {
             return true;
         }
         let number = Subject { operation, vector, sizes }.number();
@@ -307,7 +308,7 @@ impl Communicator {
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
         odd: Option<Ask>,
     ) -> Result<Option<Calls>, Failed> {
-        if self.channel.words.is_lost() {
+        if self.channel.words.protocol.is_lost() {
             return Ok(None);
         }
         let number = subject.number();
@@ -321,53 +322,21 @@ impl Communicator {
             return Ok(None);
         }
         let ask = match (taken(self), odd) {
-            (Err(failed), _) => Ask::Refused(failed),
+            (Err(failed), _) => Ask::Refused(failed.class()),
             (Ok(()), Some(odd)) => odd,
             (Ok(()), None) if turn.is_some() => Ask::Known,
             (Ok(()), None) => Ask::About(number),
         };
-        let settled = self.decided.get_mut(&number).filter(|_| turn.is_none());
-        let report = settled.as_ref().map_or_else(Vec::new, |decided| decided.course.report());
-        let mut deciding = Deciding {
-            subject,
-            places: &self.places,
-            label: &self.label,
-            rank: self.rank,
-            ranks: self.ranks,
-            comm: self.channel.words.comm(),
-            window: &mut self.window,
-            key: self.name.is_kept.then(|| (self.group.world.clone(), self.name.number)),
-            trial: settled.and_then(|decided| decided.trial.take()),
-            schedules: None,
-            refused: None,
-            turns: Vec::new(),
-        };
-        let agreed = self.channel.words.call(ask, &report, &mut deciding);
-        let Deciding { schedules, refused, turns, trial, .. } = deciding;
-        if agreed == Ok(false) && self.rank == 0 && (schedules.is_some() || refused.is_some()) {
-            let other = || "another rank has no plan".to_owned();
-            let reason = refused.unwrap_or_else(other);
-            trace(&self.places, &self.label, subject, &format!("forwarded, {reason}"));
-        }
-        let agreed = self.ended(agreed)?;
-        if self.channel.words.is_lost() {
+        let settled = self.decided.get(&number).filter(|_| turn.is_none());
+        let report = settled.map_or_else(Vec::new, |decided| decided.course.samples().to_vec());
+        self.channel.words.protocol.begin(ask, report);
+        let follows = self.follows(subject);
+        self.ended(follows)?;
+        if self.channel.words.protocol.is_lost() {
             return Ok(None);
         }
         if turn.is_some() {
             return Ok(turn);
-        }
-        match self.decided.get_mut(&number) {
-            Some(decided) => {
-                decided.trial = trial;
-                decided.course = Course::new(&turns);
-            }
-            None => {
-                let follows = agreed == Some(true);
-                let schedules = schedules.filter(|_| follows).unwrap_or_default();
-                let turns = if follows { turns } else { vec![Calls::always(0)] };
-                let (course, trial) = (Course::new(&turns), trial.filter(|_| follows));
-                self.decided.insert(number, Decided { schedules, course, trial });
-            }
         }
         self.turn(number).map(Some).ok_or(UNDECIDED)
     }
@@ -391,10 +360,10 @@ impl Communicator {
             if !self.channel.give_up(failed) {
                 std::mem::forget(std::mem::take(&mut self.memory));
             }
-            self.channel.words.given_up().map(|()| None).map_err(|_| failed)
+            self.channel.words.next().map(|_| None).map_err(|_| failed)
         });
         self.memory.trim();
-        if self.channel.words.is_broken()
+        if self.channel.words.protocol.is_broken()
             && !std::mem::replace(&mut self.stays, true)
             && let Some(keep) = keep()
         {
@@ -411,6 +380,9 @@ fn odd(own: Option<(Option<u64>, u64)>) -> Option<Ask> {
     let Some((sent, received)) = own else { return Some(Ask::Library) };
     sent.filter(|&sent| sent != received).map(|_| Ask::Refused(DISAGREED))
 }
+
+/// Agreement on a subject decides it.
+const UNDECIDED: Failed = Failed(mpi::MPI_ERR_INTERN as c_int);
 
 /// The library performs a call whose time does not matter.
 pub(crate) const FORWARDED: Done = Done::Library(None);

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::Sample;
+
 /// Calls of one candidate: 0 is the library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Calls {
@@ -18,17 +20,16 @@ pub(crate) struct Course {
     samples: Vec<Sample>,
 }
 
-/// A timed call on one rank: nanoseconds, and bytes sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Sample {
-    pub(crate) nanoseconds: u64,
-    pub(crate) bytes: u64,
-}
-
 impl Calls {
     /// All calls.
     pub(crate) fn always(candidate: usize) -> Self {
         Self { candidate, calls: u64::MAX, timed: false }
+    }
+}
+
+impl Default for Course {
+    fn default() -> Self {
+        Self::new(&[Calls::always(0)])
     }
 }
 
@@ -56,9 +57,8 @@ impl Course {
         self.samples.push(sample);
     }
 
-    /// This rank's samples, as bytes for the first rank.
-    pub(crate) fn report(&self) -> Vec<u8> {
-        let words = self.samples.iter().flat_map(|sample| [sample.nanoseconds, sample.bytes]);
-        words.flat_map(u64::to_le_bytes).collect()
+    /// This rank's samples, for the first rank.
+    pub(crate) fn samples(&self) -> &[Sample] {
+        &self.samples
     }
 }

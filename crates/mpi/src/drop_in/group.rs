@@ -1,4 +1,4 @@
-//! Communicators of the same processes: what was found out about them and agreed on is used again.
+//! Communicators of the same processes: what they have found out and agreed on is used again.
 //!
 //! A program may make a communicator, exchange once and free it, again and again. Its ranks keep the
 //! state of a freed communicator, with its private communicator, decisions and trials, for the next
@@ -12,7 +12,6 @@ use crate::symbols as mpi;
 use topocoll::Grid;
 
 use super::communicator::Communicator;
-use super::place::Place;
 use crate::failed::{Failed, check, locked};
 
 /// The processes of a communicator by rank, and its grid: sides and whether they wrap.
@@ -62,6 +61,7 @@ pub(crate) struct Name {
 struct Idle {
     group: Group,
     number: i64,
+    is_broken: bool,
     state: Arc<Mutex<Communicator>>,
 }
 
@@ -69,35 +69,27 @@ struct Idle {
 struct Kept {
     /// States of freed communicators.
     idle: Vec<Idle>,
-    /// Groups whose nodes were found; on the first rank with the places.
-    found: Vec<(Group, Arc<Vec<Place>>)>,
     /// States that are kept when their communicator is freed, idle ones included.
     count: usize,
     /// The states that this process has named.
     named: i64,
 }
 
-static KEPT: Mutex<Kept> =
-    Mutex::new(Kept { idle: Vec::new(), found: Vec::new(), count: 0, named: 0 });
+static KEPT: Mutex<Kept> = Mutex::new(Kept { idle: Vec::new(), count: 0, named: 0 });
 
-/// The most states that a process keeps, and the most groups whose nodes it remembers. Each state
-/// has a communicator, of which MPI libraries have some thousand.
+/// The most states that a process keeps. Each has a communicator, of which MPI libraries have some thousand.
 const MOST: usize = 64;
 
-/// What all ranks of a communicator use, as they have agreed.
-pub(crate) enum Agreed {
-    /// The state of a freed communicator.
-    State(Arc<Mutex<Communicator>>),
-    /// A new state, and the group's places if its nodes are known; empty except on the first rank.
-    New(Name, Option<Arc<Vec<Place>>>),
-}
-
-/// Agrees with all ranks of a communicator. Other threads may do so at the same time on theirs, so no
-/// lock is held meanwhile.
-pub(crate) fn agree(comm: mpi::MPI_Comm, rank: u32, group: &Group) -> Result<Agreed, Failed> {
+/// Agrees with all ranks of a communicator on the state of a freed one, or on the name of a new state. Other
+/// threads may do so at the same time on theirs, so no lock is held meanwhile.
+pub(crate) fn agree(
+    comm: mpi::MPI_Comm,
+    rank: u32,
+    group: &Group,
+) -> Result<(Name, Option<Arc<Mutex<Communicator>>>), Failed> {
     let mut kept = locked(&KEPT);
-    let found = kept.found.iter().find(|found| found.0 == *group).map(|found| Arc::clone(&found.1));
-    let of_group = kept.idle.iter().enumerate().filter(|(_, idle)| idle.group == *group);
+    let is_of_group = |idle: &Idle| idle.group == *group && !idle.is_broken;
+    let of_group = kept.idle.iter().enumerate().filter(|(_, idle)| is_of_group(idle));
     let idle = of_group.min_by_key(|(_, idle)| idle.number).map(|(at, _)| at);
     let idle = idle.map(|at| kept.idle.swap_remove(at));
     let has_room = group.is_of_world() && kept.count < MOST;
@@ -107,49 +99,32 @@ pub(crate) fn agree(comm: mpi::MPI_Comm, rank: u32, group: &Group) -> Result<Agr
     drop(kept);
     let own = idle.as_ref().map_or(0, |idle| idle.number);
     // The complement of a maximum is a minimum. Signed: MPICH 4.0.2 compares unsigned numbers as signed ones.
-    let own = [own, !own, i64::from(found.is_some()), i64::from(has_room), name];
-    let mut least = [0i64; 5];
+    let own = [own, !own, i64::from(has_room), name];
+    let mut least = [0i64; 4];
     // SAFETY: all ranks call it, and there is room for the answer.
     let code = unsafe {
         let (from, to) = (own.as_ptr().cast(), least.as_mut_ptr().cast());
-        mpi::PMPI_Allreduce(from, to, 5, mpi::RSMPI_INT64_T, mpi::RSMPI_MIN, comm)
+        mpi::PMPI_Allreduce(from, to, 4, mpi::RSMPI_INT64_T, mpi::RSMPI_MIN, comm)
     };
-    let [least, other, known, all_have_room, number] = least;
+    let [least, other, all_have_room, number] = least;
     let is_used = code == 0 && least != 0 && least == !other;
     let is_kept = code == 0 && !is_used && all_have_room != 0;
     let mut kept = locked(&KEPT);
     kept.count -= usize::from(has_room && !is_kept);
-    if let Some(idle) = idle {
-        if is_used {
-            return Ok(Agreed::State(idle.state));
-        }
-        kept.idle.push(idle);
-    }
+    let (used, unused) = if is_used { (idle, None) } else { (None, idle) };
+    kept.idle.extend(unused);
     check(code)?;
-    Ok(Agreed::New(Name { number, is_kept }, found.filter(|_| known != 0)))
+    Ok((Name { number, is_kept }, used.map(|idle| idle.state)))
 }
 
-/// Remembers the places of a group whose nodes were found.
-pub(crate) fn remember(group: &Group, places: &Arc<Vec<Place>>) {
-    let found = &mut locked(&KEPT).found;
-    if group.is_of_world() && found.len() < MOST && found.iter().all(|found| found.0 != *group) {
-        found.push((group.clone(), Arc::clone(places)));
-    }
-}
-
-/// Keeps the state of a freed communicator, if all its ranks keep it.
+/// Keeps the state of a freed communicator, if all its ranks keep it. A broken one is not used again.
 pub(crate) fn keep(state: Arc<Mutex<Communicator>>) {
     let (group, Name { number, is_kept }, is_broken) = locked(&state).identity();
-    if !is_kept {
-        return;
-    }
     let mut kept = locked(&KEPT);
-    if is_broken {
-        kept.count -= 1;
-    } else {
-        let is_named = |idle: &Idle| idle.group == group && idle.number == number;
-        debug_assert!(!kept.idle.iter().any(is_named), "bug: two states with one name");
-        kept.idle.push(Idle { group, number, state });
+    let is_named = |idle: &Idle| idle.group == group && idle.number == number;
+    debug_assert!(!kept.idle.iter().any(is_named), "bug: two states with one name");
+    if is_kept {
+        kept.idle.push(Idle { group, number, is_broken, state });
     }
 }
 

@@ -15,7 +15,6 @@ use super::vector::Sizes;
 use crate::exchange::ExchangeError;
 use crate::failed::locked;
 use crate::symbols as mpi;
-use crate::window;
 
 /// Schedules between the ranks of a communicator, proposed and performed as in the drop-in.
 pub struct Proposals {
@@ -126,10 +125,4 @@ impl Proposals {
 /// The subject of blocks of one size.
 fn of(operation: Collective, block_bytes: u64, ranks: u32) -> Subject {
     Subject { operation, vector: false, sizes: Sizes::equal(block_bytes, ranks) }
-}
-
-impl Drop for Proposals {
-    fn drop(&mut self) {
-        window::finish();
-    }
 }

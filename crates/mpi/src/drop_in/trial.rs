@@ -28,7 +28,8 @@
 
 use std::ops::Range;
 
-use super::course::{Calls, Sample};
+use super::course::Calls;
+use crate::protocol::Sample;
 
 /// The first rank's part.
 pub(crate) struct Trial {
@@ -163,7 +164,7 @@ impl Trial {
     }
 
     /// Takes the ranks' reports of the last course.
-    pub(crate) fn settle(&mut self, reports: &[&[u8]]) -> Option<News> {
+    pub(crate) fn settle(&mut self, reports: &[&[Sample]]) -> Option<News> {
         let Some(runs) = runs(reports, &self.timed) else {
             // Some ranks did not time these calls: they are made again.
             return None;
@@ -288,17 +289,16 @@ struct Run {
 }
 
 /// The runs of some candidates and calls. `None` if a rank has another number of samples.
-fn runs(reports: &[&[u8]], timed: &[(usize, usize)]) -> Option<Vec<Run>> {
+fn runs(reports: &[&[Sample]], timed: &[(usize, usize)]) -> Option<Vec<Run>> {
     let count: usize = timed.iter().map(|(_, calls)| calls).sum();
     let mut calls = vec![Sample { nanoseconds: 0, bytes: 0 }; count];
     for report in reports {
-        let (words, rest) = report.as_chunks::<8>();
-        if !rest.is_empty() || words.len() != 2 * count {
+        if report.len() != count {
             return None;
         }
-        for (call, own) in calls.iter_mut().zip(words.chunks(2)) {
-            call.nanoseconds = call.nanoseconds.saturating_add(u64::from_le_bytes(own[0]));
-            call.bytes = call.bytes.max(u64::from_le_bytes(own[1]));
+        for (call, own) in calls.iter_mut().zip(*report) {
+            call.nanoseconds = call.nanoseconds.saturating_add(own.nanoseconds);
+            call.bytes = call.bytes.max(own.bytes);
         }
     }
     let (mut rest, ranks) = (&calls[..], reports.len());
@@ -331,8 +331,8 @@ mod tests {
             let turns = ranks.each_mut().map(Course::turn);
             assert_eq!(turns[0], turns[1]);
             if turns[0].is_none() {
-                let reports = ranks.each_ref().map(Course::report);
-                news.extend(trial.settle(&[&reports[0], &reports[1]]));
+                let reports = ranks.each_ref().map(Course::samples);
+                news.extend(trial.settle(&reports));
                 let turns = trial.course();
                 ranks = [(); 2].map(|()| Course::new(&turns));
             }
@@ -482,7 +482,8 @@ mod tests {
 
     #[test]
     fn a_report_that_does_not_fit_is_ignored() {
-        assert_eq!(runs(&[&[0; 16], &[0; 15]], &[(0, 1)]), None);
-        assert_eq!(runs(&[&[0; 32]], &[(0, 1)]), None);
+        let call = Sample { nanoseconds: 9, bytes: 1 };
+        assert_eq!(runs(&[&[call], &[]], &[(0, 1)]), None);
+        assert_eq!(runs(&[&[call; 2]], &[(0, 1)]), None);
     }
 }

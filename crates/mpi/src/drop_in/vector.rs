@@ -263,7 +263,7 @@ pub(crate) unsafe fn perform(
     sync: Sync,
     window: Option<&mut Window>,
 ) -> Result<(), Failed> {
-    let comm = channel.words.comm();
+    let comm = channel.words.comm;
     let work = memory.work.of(endpoint.workspace_bytes())?;
     let input = match from.row {
         Some(row) => row,

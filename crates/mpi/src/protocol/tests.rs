@@ -296,7 +296,7 @@ impl Search {
             }
         };
         actor.doing = Doing::Words;
-        actor.protocol.begin(ask);
+        actor.protocol.begin(ask, Vec::new());
         self.advance(world, rank);
     }
 
@@ -313,17 +313,17 @@ impl Search {
             world.drop_words();
             let actor = &mut world.actors[rank];
             match next {
-                Next::Hear => {
+                Stage::Number(_) | Stage::Serves(_) => {
                     actor.doing = Doing::Words;
                     return;
                 }
-                Next::Decide => actor.protocol.decided(&[SIZE as u8]),
-                Next::Plan(text) => {
-                    self.must(text == [SIZE as u8], "another decision");
+                Stage::Decide => actor.protocol.decided(SIZE.to_string()),
+                Stage::Plan(text) => {
+                    self.must(text == SIZE.to_string(), "another decision");
                     let new = !actor.known.contains(&SIZE);
                     actor.protocol.planned(new.then_some(fault != Some(Fault::CannotServe)));
                 }
-                Next::Follow => {
+                Stage::Follow => {
                     if actor.asks.take().is_some_and(|size| actor.known.insert(size)) {
                         actor.counted = 1;
                     }
@@ -346,14 +346,14 @@ impl Search {
                     }
                     return;
                 }
-                Next::Library => {
+                Stage::Library => {
                     actor.doing = Doing::Library;
                     return;
                 }
-                Next::Fail(_) if actor.doing == Doing::GivesUp => {
+                Stage::Failed(_) if actor.doing == Doing::GivesUp => {
                     return self.end(world, rank, Outcome::Failed);
                 }
-                Next::Fail(failed) => return self.give_up(world, rank, failed),
+                Stage::Failed(failed) => return self.give_up(world, rank, failed),
             }
         }
     }
@@ -488,40 +488,25 @@ fn no_failure_of_a_rank_without_blocks_leaves_a_rank_waiting() {
 
 #[test]
 fn the_first_rank_decides_with_all_reports_and_a_long_answer_arrives_in_parts() {
-    let text: Vec<u8> = (0..3 * PART + 7).map(|i| i as u8).collect();
+    let text = "é".repeat(PART + 7);
     let (mut first, mut other) = (Protocol::new(0, 2), Protocol::new(1, 2));
     let tell = |from: &mut Protocol, to: &mut Protocol| {
         for (_, word) in from.take_out() {
-            let encoded = word.encoded();
-            assert!(encoded.len() <= PART + 24);
-            to.hear(from.rank, Word::decoded(&encoded).unwrap());
+            let encoded = serde_json::to_vec(&word).unwrap();
+            assert!(encoded.len() <= PART + 64);
+            to.hear(from.rank, serde_json::from_slice(&encoded).unwrap());
         }
     };
-    other.report(vec![7, 8]);
-    for protocol in [&mut first, &mut other] {
-        protocol.begin(Ask::About(3));
-        assert_eq!(protocol.next(), Next::Hear);
+    let report = vec![Sample { nanoseconds: 7, bytes: u64::MAX }];
+    for (protocol, report) in [(&mut first, Vec::new()), (&mut other, report.clone())] {
+        protocol.begin(Ask::About(3), report);
+        assert_eq!(protocol.next(), Stage::Number(3));
     }
     tell(&mut other, &mut first);
-    assert_eq!(first.next(), Next::Decide);
-    assert_eq!(first.reports().collect::<Vec<_>>(), [[7, 8]]);
-    first.decided(&text);
+    assert_eq!(first.next(), Stage::Decide);
+    assert_eq!(first.reports().collect::<Vec<_>>(), [&report]);
+    first.decided(text.clone());
     tell(&mut first, &mut other);
-    assert_eq!(first.next(), Next::Plan(text.clone()));
-    assert_eq!(other.next(), Next::Plan(text));
-}
-
-#[test]
-fn words_are_what_they_were_encoded_from() {
-    for word in [
-        Word::Failed(9, Failed(15), false),
-        Word::Failed(9, Failed(15), true),
-        Word::Number(4, u64::MAX, vec![3]),
-        Word::Answer(4, 1, vec![1, 2]),
-        Word::Left,
-    ] {
-        assert_eq!(Word::decoded(&word.encoded()), Some(word));
-    }
-    assert_eq!(Word::decoded(&[0; 23]), None);
-    assert_eq!(Word::decoded(&[9; 24]), None);
+    assert_eq!(first.next(), Stage::Plan(text.clone()));
+    assert_eq!(other.next(), Stage::Plan(text));
 }

@@ -9,13 +9,13 @@ use topocoll::Grid;
 use super::super::group::{self, Group};
 use super::super::library::answer;
 use super::super::memory::Memory;
-use super::super::place::{Known, Place, places};
+use super::super::place::{Known, places};
 use super::super::process::{settings, world};
 use super::Communicator;
 use crate::engine::Channel;
 use crate::failed::{Failed, check, locked};
 use crate::symbols::{self as mpi, keep};
-use crate::words::rank_and_ranks;
+use crate::words::{Words, rank_and_ranks};
 
 impl Communicator {
     /// The state of a communicator, called by all its ranks; `None` if the library performs all its
@@ -31,51 +31,33 @@ impl Communicator {
         let label = if label.is_empty() { "a communicator".to_owned() } else { label };
         let grid = grid(comm)?;
         let group = Group::new(comm, ranks, grid.as_ref())?;
-        let (name, found) = match group::agree(comm, rank, &group)? {
-            group::Agreed::State(state) => {
-                let mut kept = locked(&state);
-                kept.label = label;
-                kept.channel.words.go_on(comm);
-                drop(kept);
-                return Ok(Some(state));
-            }
-            group::Agreed::New(name, found) => (name, found),
-        };
+        let (name, state) = group::agree(comm, rank, &group)?;
+        if let Some(state) = state {
+            let mut kept = locked(&state);
+            kept.label = label;
+            kept.channel.words.go_on(comm);
+            drop(kept);
+            return Ok(Some(state));
+        }
         let mut made = Self {
-            channel: match keep() {
-                Some(_) => Channel::inside(comm, rank, ranks),
-                None => Channel::new(comm, rank, ranks)?,
-            },
+            channel: Channel::new(Words::new(comm, (rank, ranks), keep().is_none())?),
             rank,
             ranks,
             label,
             group,
             name,
-            places: Arc::default(),
+            places: Vec::new(),
             decided: BTreeMap::new(),
             memory: Memory::default(),
             window: None,
             stays: false,
         };
-        made.places = match found {
-            Some(places) => places,
-            None => made.discover(grid)?,
-        };
-        Ok(Some(Arc::new(Mutex::new(made))))
-    }
-
-    /// The places, on the first rank.
-    fn discover(&self, grid: Option<Grid>) -> Result<Arc<Vec<Place>>, Failed> {
-        let nodes = self.gathered(self.node()?)?;
-        let world = self.gathered(world().0)?;
-        let mut found = Vec::new();
-        if self.rank == 0 {
+        let (nodes, world) = (made.gathered(made.node()?)?, made.gathered(world().0)?);
+        if rank == 0 {
             let given = settings().machine.as_ref();
-            found = places(&Known { nodes: &nodes, grid, world: &world, given });
+            made.places = places(&Known { nodes: &nodes, grid, world: &world, given });
         }
-        let found = Arc::new(found);
-        group::remember(&self.group, &found);
-        Ok(found)
+        Ok(Some(Arc::new(Mutex::new(made))))
     }
 
     /// The lowest rank that shares memory with this one.
