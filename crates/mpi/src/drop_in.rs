@@ -47,7 +47,6 @@ pub mod fuzz;
 mod group;
 mod learned;
 mod library;
-mod memory;
 mod ours;
 mod passed;
 mod place;

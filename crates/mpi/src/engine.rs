@@ -194,13 +194,12 @@ impl Channel {
                 return Ok(());
             }
             looks += 1;
-            if looks % LOOKS == 0 {
-                self.requests.some(endpoint)?;
+            let is_look = looks % LOOKS == 0;
+            self.requests.complete_ended(endpoint, !is_look)?;
+            if is_look {
                 // MPI makes progress here, and yields the processor if it is told to.
                 self.words.listen()?;
                 self.words.protocol.look()?;
-            } else if !self.requests.open.is_empty() {
-                self.requests.all(endpoint)?;
             }
         }
     }
@@ -260,51 +259,41 @@ fn long(bytes: u64) -> Result<mpi::MPI_Datatype, Failed> {
 }
 
 impl Requests {
-    /// If all messages have ended, completes them.
-    fn all(&mut self, endpoint: &mut Endpoint) -> Result<(), Failed> {
-        let (count, mut all) = (self.open.len(), 0);
-        // SAFETY: a status is plain numbers; then two arrays of `count`.
-        let code = unsafe {
-            self.statuses.resize(count, std::mem::zeroed());
-            let (open, statuses) = (self.open.as_mut_ptr(), self.statuses.as_mut_ptr());
-            mpi::PMPI_Testall(count as c_int, open, &raw mut all, statuses)
-        };
-        self.checked(code, count)?;
-        if all != 0 {
-            for i in 0..count {
-                self.complete(endpoint, i, i)?;
-            }
-            self.open.clear();
-            self.messages.clear();
-        }
-        Ok(())
-    }
-
-    /// Completes the messages that have ended.
-    fn some(&mut self, endpoint: &mut Endpoint) -> Result<(), Failed> {
+    /// Completes the messages that have ended; with `all` only if all have.
+    fn complete_ended(&mut self, endpoint: &mut Endpoint, all: bool) -> Result<(), Failed> {
         if self.open.is_empty() {
             return Ok(());
         }
-        let (code, ended) = self.ended();
+        let (code, ended) = self.ended(all);
         self.checked(code, ended)?;
         for i in 0..ended {
             self.complete(endpoint, self.ended[i] as usize, i)?;
         }
-        self.retain(is_open);
+        if ended > 0 {
+            self.retain(is_open);
+        }
         Ok(())
     }
 
-    /// Asks MPI which messages have ended: its code, and how many.
-    fn ended(&mut self) -> (c_int, usize) {
+    /// Asks MPI which messages have ended, or whether all have: its code, and how many.
+    fn ended(&mut self, all: bool) -> (c_int, usize) {
         let (count, mut some) = (self.open.len(), 0);
         self.ended.resize(count, 0);
         // SAFETY: a status is plain numbers; then three arrays of `count`.
         let code = unsafe {
             self.statuses.resize(count, std::mem::zeroed());
             let (open, ended) = (self.open.as_mut_ptr(), self.ended.as_mut_ptr());
-            let statuses = self.statuses.as_mut_ptr();
-            mpi::PMPI_Testsome(count as c_int, open, &raw mut some, ended, statuses)
+            let (count, statuses) = (count as c_int, self.statuses.as_mut_ptr());
+            if all {
+                mpi::PMPI_Testall(count, open, &raw mut some, statuses)
+            } else {
+                mpi::PMPI_Testsome(count, open, &raw mut some, ended, statuses)
+            }
         };
+        if all && (some != 0 || code != 0) {
+            (0..).zip(&mut self.ended).for_each(|(i, ended)| *ended = i);
+            some = count as c_int;
+        }
         (code, some.max(0) as usize)
     }
 
@@ -354,9 +343,10 @@ impl Requests {
         }
         endpoint.complete(token, bytes).map_err(Failed::from)
     }
+
     /// Forgets messages that have succeeded or failed, and hears words.
     fn end_some(&mut self, words: &mut Words) -> Result<(), Failed> {
-        let (code, ended) = self.ended();
+        let (code, ended) = self.ended(false);
         if code != mpi::MPI_ERR_IN_STATUS as c_int {
             check(code)?;
         }

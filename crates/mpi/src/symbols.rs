@@ -200,16 +200,12 @@ constants! {
     RSMPI_COMM_WORLD = topocoll_MPI_COMM_WORLD: Comm;
     RSMPI_COMM_NULL = topocoll_MPI_COMM_NULL: Comm;
     RSMPI_DATATYPE_NULL = topocoll_MPI_DATATYPE_NULL: Type;
-    RSMPI_INT32_T = topocoll_MPI_INT32_T: Type;
     RSMPI_UINT8_T = topocoll_MPI_UINT8_T: Type;
-    RSMPI_UINT32_T = topocoll_MPI_UINT32_T: Type;
     RSMPI_INT64_T = topocoll_MPI_INT64_T: Type;
     RSMPI_ERRORS_RETURN = topocoll_MPI_ERRORS_RETURN: Handler;
-    RSMPI_GROUP_NULL = topocoll_MPI_GROUP_NULL: Group;
     RSMPI_INFO_NULL = topocoll_MPI_INFO_NULL: Info;
     RSMPI_MIN = topocoll_MPI_MIN: Op;
     RSMPI_REQUEST_NULL = topocoll_MPI_REQUEST_NULL: MPI_Request;
-    RSMPI_WIN_NULL = topocoll_MPI_WIN_NULL: MPI_Win;
     RSMPI_ANY_SOURCE = topocoll_MPI_ANY_SOURCE: c_int;
     RSMPI_CART = topocoll_MPI_CART: c_int;
     RSMPI_COMM_TYPE_SHARED = topocoll_MPI_COMM_TYPE_SHARED: c_int;
@@ -246,40 +242,30 @@ unsafe extern "C" fn address(name: *const c_char) -> *mut c_void {
     if let Some(own) = replacement(wanted) {
         return own;
     }
-    static SCOPE: OnceLock<Scope> = OnceLock::new();
-    let &Scope(scope) = SCOPE.get_or_init(Scope::of_mpi);
+    static SCOPE: OnceLock<usize> = OnceLock::new();
+    let scope = *SCOPE.get_or_init(|| scope_of_mpi() as usize);
     // SAFETY: a handle that stays open, and the caller's promise.
-    let found = unsafe { libc::dlsym(scope, name) };
+    let found = unsafe { libc::dlsym(scope as *mut c_void, name) };
     if found.is_null() {
         refuse(&format!("has no symbol {}", wanted.to_string_lossy()));
     }
     found
 }
 
-/// Where symbols are looked for, as `dlsym` takes it.
-struct Scope(*mut c_void);
-
-// SAFETY: any thread may use it.
-unsafe impl Send for Scope {}
-// SAFETY: the same.
-unsafe impl Sync for Scope {}
-
-impl Scope {
-    /// The scope of the program's MPI library: the global one, or that of the first object with MPI's
-    /// functions if the program opened it for itself.
-    fn of_mpi() -> Self {
-        let has = |scope: *mut c_void, name: &CStr| {
-            // SAFETY: a handle of an open object, and a name that ends with a zero byte.
-            !unsafe { libc::dlsym(scope, name.as_ptr()) }.is_null()
-        };
-        let scopes = std::iter::once(libc::RTLD_DEFAULT).chain(objects());
-        let scope = scopes.into_iter().find(|&scope| has(scope, c"PMPI_Alltoall"));
-        let scope = scope.unwrap_or_else(|| refuse("is not a shared library"));
-        match (has(scope, c"ompi_mpi_comm_world"), cfg!(open_mpi)) {
-            (true, false) => refuse("is Open MPI, and the drop-in was built for another"),
-            (false, true) => refuse("is not Open MPI, for which the drop-in was built"),
-            _ => Self(scope),
-        }
+/// Where `dlsym` looks for the program's MPI library: the global scope, or the first object with MPI's
+/// functions if the program opened it for itself.
+fn scope_of_mpi() -> *mut c_void {
+    let has = |scope: *mut c_void, name: &CStr| {
+        // SAFETY: a handle of an open object, and a name that ends with a zero byte.
+        !unsafe { libc::dlsym(scope, name.as_ptr()) }.is_null()
+    };
+    let scopes = std::iter::once(libc::RTLD_DEFAULT).chain(objects());
+    let scope = scopes.into_iter().find(|&scope| has(scope, c"PMPI_Alltoall"));
+    let scope = scope.unwrap_or_else(|| refuse("is not a shared library"));
+    match (has(scope, c"ompi_mpi_comm_world"), cfg!(open_mpi)) {
+        (true, false) => refuse("is Open MPI, and the drop-in was built for another"),
+        (false, true) => refuse("is not Open MPI, for which the drop-in was built"),
+        _ => scope,
     }
 }
 

@@ -26,6 +26,9 @@ const LEAST: usize = 1 << 9;
 /// Bytes before those of messages: head and tail, each in a cache line of its own.
 const COUNTERS: usize = 128;
 
+/// Bytes of a number that ranks tell each other.
+pub(crate) const WORD: c_int = size_of::<u32>() as c_int;
+
 /// This rank's end of a node's mailboxes.
 pub(crate) struct Window {
     /// By rank of the communicator, the rank in the node; `None` on other nodes.
@@ -64,7 +67,7 @@ impl Window {
         let (mut count, mut own) = (0, 0);
         // SAFETY: all ranks call it; places for the answers, and room for a rank of each.
         let (node, window, members) = unsafe {
-            let mut node = mpi::RSMPI_COMM_NULL;
+            let mut node = std::mem::zeroed();
             let (shared, info) = (mpi::RSMPI_COMM_TYPE_SHARED, mpi::RSMPI_INFO_NULL);
             check(mpi::PMPI_Comm_split_type(comm, shared, rank as c_int, info, &raw mut node))?;
             check(mpi::PMPI_Comm_set_errhandler(node, mpi::RSMPI_ERRORS_RETURN))?;
@@ -73,12 +76,12 @@ impl Window {
             let bytes = (count as usize * stride(count)) as mpi::MPI_Aint;
             // The first rank of the node looks for all.
             let mut room = c_int::from(own == 0 && has_room(count as u128 * bytes as u128));
-            check(mpi::PMPI_Bcast((&raw mut room).cast(), 1, mpi::RSMPI_INT32_T, 0, node))?;
+            check(mpi::PMPI_Bcast((&raw mut room).cast(), WORD, mpi::RSMPI_UINT8_T, 0, node))?;
             if room == 0 {
                 check(mpi::PMPI_Comm_free(&raw mut node))?;
                 return Err(Failed(mpi::MPI_ERR_NO_MEM as c_int));
             }
-            let (mut window, mut base) = (mpi::RSMPI_WIN_NULL, ptr::null_mut::<u8>());
+            let (mut window, mut base) = (std::mem::zeroed(), ptr::null_mut::<u8>());
             let to = (&raw mut base).cast();
             check(mpi::PMPI_Win_allocate_shared(bytes, 1, info, node, to, &raw mut window))?;
             check(mpi::PMPI_Win_set_errhandler(window, mpi::RSMPI_ERRORS_RETURN))?;
@@ -86,9 +89,9 @@ impl Window {
             ptr::write_bytes(base, 0, bytes as usize);
             check(mpi::PMPI_Win_sync(window))?;
             // No rank uses a mailbox before it is empty: the all-gather ends when all ranks have called it.
-            let (mut members, word) = (vec![0u32; count as usize], mpi::RSMPI_UINT32_T);
+            let (mut members, byte) = (vec![0u32; count as usize], mpi::RSMPI_UINT8_T);
             let (from, to) = ((&raw const rank).cast(), members.as_mut_ptr().cast());
-            check(mpi::PMPI_Allgather(from, 1, word, to, 1, word, node))?;
+            check(mpi::PMPI_Allgather(from, WORD, byte, to, WORD, byte, node))?;
             check(mpi::PMPI_Win_sync(window))?;
             (node, window, members)
         };

@@ -13,14 +13,13 @@ use topocoll::Collective;
 use super::blocks::Blocks;
 use super::course::{Calls, Course};
 use super::group::{Group, Name};
-use super::memory::Memory;
 use super::ours::{Ours, Subject};
 use super::place::Place;
 use super::process::is_traced;
-use super::report::{self, Called};
+use super::report;
 use super::trial::Trial;
 use super::vector::{
-    Exchange, Side, Sizes, Vector, exchange_vector, keeps_input, perform, rank_of,
+    Exchange, Memory, Side, Sizes, Vector, exchange_vector, keeps_input, perform, rank_of,
 };
 use crate::engine::Channel;
 use crate::failed::Failed;
@@ -287,15 +286,14 @@ impl Communicator {
     pub(crate) fn performed(&mut self, call: Timed, begin: Instant) {
         let Timed { subject, turn, bytes } = call;
         let nanoseconds = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let sample = Sample { nanoseconds, bytes };
         if turn.timed
             && let Some(decided) = self.decided.get_mut(&subject.number())
         {
-            decided.course.time(Sample { nanoseconds, bytes });
+            decided.course.time(sample);
         }
         if is_traced(self.rank) {
-            let (library, timed) = (turn.candidate == 0, turn.timed);
-            let called = Called { bytes, nanoseconds, library, timed };
-            report::count(&self.shape(), &subject.to_string(), &called);
+            report::count(&self.shape(), &subject.to_string(), turn, sample);
         }
     }
 
@@ -363,12 +361,13 @@ impl Communicator {
             self.channel.words.next().map(|_| None).map_err(|_| failed)
         });
         self.memory.trim();
-        if self.channel.words.protocol.is_broken()
-            && !std::mem::replace(&mut self.stays, true)
-            && let Some(keep) = keep()
-        {
-            // SAFETY: the communicator of the call.
-            unsafe { keep(self.comm()) };
+        if self.channel.words.protocol.is_broken() && !std::mem::replace(&mut self.stays, true) {
+            // The state may stay until MPI is finalized.
+            self.memory = Memory::default();
+            if let Some(keep) = keep() {
+                // SAFETY: the communicator of the call.
+                unsafe { keep(self.comm()) };
+            }
         }
         ended
     }

@@ -31,7 +31,7 @@ impl Group {
         let mut world = vec![0; ranks as usize];
         // SAFETY: a communicator of `ranks`; places for the answers; groups are freed.
         unsafe {
-            let (mut own, mut all) = (mpi::RSMPI_GROUP_NULL, mpi::RSMPI_GROUP_NULL);
+            let [mut own, mut all] = [std::mem::zeroed(); 2];
             check(mpi::PMPI_Comm_group(comm, &raw mut own))?;
             check(mpi::PMPI_Comm_group(mpi::RSMPI_COMM_WORLD, &raw mut all))?;
             let every: Vec<c_int> = (0..ranks as c_int).collect();

@@ -68,27 +68,3 @@ pub(crate) fn uses(
         (Collective::AllGather, _) => &["recursive-doubling", "concat", "ring"],
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn open_mpi_combines_small_blocks_of_many_ranks() {
-        let open_mpi = LIBRARIES.first();
-        let uses = |ranks, bytes| uses(open_mpi, Collective::AllToAll, ranks, bytes)[0];
-        for (ranks, bytes, expected) in [
-            (15, 64, "direct"),
-            (16, 1, "direct"),
-            (16, 4, "bruck"),
-            (16, 511, "bruck"),
-            (31, 512, "direct"),
-            (32, 1, "bruck"),
-            (64, 1023, "bruck"),
-            (600, 512, "direct"),
-            (5000, 2047, "bruck"),
-        ] {
-            assert_eq!(uses(ranks, bytes), expected, "{ranks} ranks, {bytes} bytes");
-        }
-    }
-}

@@ -3,33 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use super::course::Calls;
 use crate::failed::locked;
+use crate::protocol::Sample;
 
 /// The calls of one subject on communicators of one shape.
 #[derive(Clone, Default, Debug)]
 struct Row {
-    calls: u64,
     bytes: u128,
-    nanoseconds: u64,
-    /// Nanoseconds of calls that the library performed.
-    library: u64,
-    /// Calls that a schedule performed.
-    ours: u64,
+    /// Calls and their nanoseconds: of schedules and of the library; outside trials and in trials.
+    made: [[(u64, u64); 2]; 2],
     /// Nanoseconds of the timed calls of the library.
     timed: Vec<u64>,
-    /// Calls of schedules in trials, and their nanoseconds.
-    tried: (u64, u64),
     by: String,
-}
-
-/// A call on this rank.
-pub(crate) struct Called {
-    pub(crate) bytes: u64,
-    pub(crate) nanoseconds: u64,
-    /// Whether the library performed it.
-    pub(crate) library: bool,
-    /// Whether it belongs to a trial.
-    pub(crate) timed: bool,
 }
 
 /// By shape and calls.
@@ -39,23 +25,15 @@ static ROWS: Mutex<BTreeMap<(String, String), Row>> = Mutex::new(BTreeMap::new()
 const TIMED: usize = 1 << 10;
 
 /// Counts a call.
-pub(crate) fn count(shape: &str, calls: &str, called: &Called) {
+pub(crate) fn count(shape: &str, calls: &str, turn: Calls, sample: Sample) {
     let mut rows = locked(&ROWS);
     let row = rows.entry((shape.to_owned(), calls.to_owned())).or_default();
-    row.calls += 1;
-    row.bytes += u128::from(called.bytes);
-    row.nanoseconds += called.nanoseconds;
-    if called.library {
-        row.library += called.nanoseconds;
-        if called.timed && row.timed.len() < TIMED {
-            row.timed.push(called.nanoseconds);
-        }
-        return;
-    }
-    row.ours += 1;
-    if called.timed {
-        row.tried.0 += 1;
-        row.tried.1 += called.nanoseconds;
+    let is_library = turn.candidate == 0;
+    let made = &mut row.made[usize::from(is_library)][usize::from(turn.timed)];
+    *made = (made.0 + 1, made.1 + sample.nanoseconds);
+    row.bytes += u128::from(sample.bytes);
+    if is_library && turn.timed && row.timed.len() < TIMED {
+        row.timed.push(sample.nanoseconds);
     }
 }
 
@@ -79,19 +57,21 @@ impl Row {
             _ if calls == 0 => Some(nanoseconds),
             median => median.map(|median| nanoseconds + median as f64 * calls as f64),
         };
-        let own = self.nanoseconds as f64;
-        let library = estimate(self.library as f64, self.ours);
-        let tried = estimate(0.0, self.tried.0).map(|library| self.tried.1 as f64 - library);
+        let [ours, library] =
+            self.made.map(|[usual, tried]| (usual.0 + tried.0, (usual.1 + tried.1) as f64));
+        let (own, tried) = (ours.1 + library.1, self.made[0][1]);
+        let by_library = estimate(library.1, ours.0);
+        let trying = estimate(0.0, tried.0).map(|library| tried.1 as f64 - library);
         let unknown = || "-".to_owned();
         [
             shape.clone(),
             calls.clone(),
-            self.calls.to_string(),
+            (ours.0 + library.0).to_string(),
             self.bytes.to_string(),
             milliseconds(own),
-            library.map_or_else(unknown, milliseconds),
-            library.map_or_else(unknown, |library| milliseconds(library - own)),
-            tried.map_or_else(unknown, milliseconds),
+            by_library.map_or_else(unknown, milliseconds),
+            by_library.map_or_else(unknown, |library| milliseconds(library - own)),
+            trying.map_or_else(unknown, milliseconds),
             self.by.clone(),
         ]
     }
@@ -138,8 +118,7 @@ mod tests {
         assert_eq!(row.cells(&key)[4..8], ["0.000", "0.000", "0.000", "0.000"]);
         // Four calls of ours, one of them in a trial, of half the library's time.
         row.timed = vec![2_000_000, 9_000_000, 2_000_000];
-        (row.library, row.nanoseconds) = (13_000_000, 17_000_000);
-        (row.ours, row.tried) = (4, (1, 1_000_000));
+        row.made = [[(3, 3_000_000), (1, 1_000_000)], [(0, 0), (3, 13_000_000)]];
         assert_eq!(row.cells(&key)[4..8], ["17.000", "21.000", "4.000", "-1.000"]);
         row.timed.clear();
         assert_eq!(row.cells(&key)[5..8], ["-", "-", "-"]);

@@ -8,13 +8,13 @@ use topocoll::Grid;
 
 use super::super::group::{self, Group};
 use super::super::library::answer;
-use super::super::memory::Memory;
 use super::super::place::{Known, places};
-use super::super::process::{settings, world};
+use super::super::process::settings;
 use super::Communicator;
 use crate::engine::Channel;
 use crate::failed::{Failed, check, locked};
 use crate::symbols::{self as mpi, keep};
+use crate::window::WORD;
 use crate::words::{Words, rank_and_ranks};
 
 impl Communicator {
@@ -48,43 +48,33 @@ impl Communicator {
             name,
             places: Vec::new(),
             decided: BTreeMap::new(),
-            memory: Memory::default(),
+            memory: Default::default(),
             window: None,
             stays: false,
         };
-        let (nodes, world) = (made.gathered(made.node()?)?, made.gathered(world().0)?);
+        let nodes = made.nodes()?;
         if rank == 0 {
             let given = settings().machine.as_ref();
+            // Processes of other worlds have ranks beyond those of any machine.
+            let world: Vec<u32> = made.group.world.iter().map(|&rank| rank as u32).collect();
             made.places = places(&Known { nodes: &nodes, grid, world: &world, given });
         }
         Ok(Some(Arc::new(Mutex::new(made))))
     }
 
-    /// The lowest rank that shares memory with this one.
-    fn node(&self) -> Result<u32, Failed> {
-        let (own, mut lowest) = (self.rank as c_int, 0);
-        // SAFETY: all ranks call it; the communicator is freed before the end.
+    /// By rank, the lowest rank that shares memory with it; only on the first rank.
+    fn nodes(&self) -> Result<Vec<u32>, Failed> {
+        let (mut own, mut all, comm) = (self.rank, vec![0u32; self.ranks as usize], self.comm());
+        // SAFETY: all ranks call it, with room for all; the communicator is freed before the end.
         unsafe {
-            let mut node = mpi::RSMPI_COMM_NULL;
+            let (mut node, byte) = (std::mem::zeroed(), mpi::RSMPI_UINT8_T);
             let (shared, info) = (mpi::RSMPI_COMM_TYPE_SHARED, mpi::RSMPI_INFO_NULL);
-            check(mpi::PMPI_Comm_split_type(self.comm(), shared, own, info, &raw mut node))?;
-            let (int, least) = (mpi::RSMPI_INT32_T, mpi::RSMPI_MIN);
-            let (from, to) = ((&raw const own).cast(), (&raw mut lowest).cast());
-            check(mpi::PMPI_Allreduce(from, to, 1, int, least, node))?;
+            check(mpi::PMPI_Comm_split_type(comm, shared, own as c_int, info, &raw mut node))?;
+            check(mpi::PMPI_Bcast((&raw mut own).cast(), WORD, byte, 0, node))?;
             check(mpi::PMPI_Comm_free(&raw mut node))?;
-        }
-        Ok(lowest as u32)
-    }
-
-    /// The values of all ranks, on the first.
-    fn gathered(&self, own: u32) -> Result<Vec<u32>, Failed> {
-        let mut all = vec![0u32; if self.rank == 0 { self.ranks as usize } else { 0 }];
-        // SAFETY: all ranks call it, and the first has room for all.
-        check(unsafe {
             let (from, to) = ((&raw const own).cast(), all.as_mut_ptr().cast());
-            let word = mpi::RSMPI_UINT32_T;
-            mpi::PMPI_Gather(from, 1, word, to, 1, word, 0, self.comm())
-        })?;
+            check(mpi::PMPI_Gather(from, WORD, byte, to, WORD, byte, 0, comm))?;
+        }
         Ok(all)
     }
 }
