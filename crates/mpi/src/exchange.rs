@@ -10,7 +10,7 @@ use topocoll::{Rank, Schedule, Sync};
 
 use crate::engine::Channel;
 use crate::failed::Failed;
-use crate::protocol::Ask;
+use crate::protocol::Stage;
 use crate::words::{Words, rank_and_ranks};
 
 /// One rank's part of a schedule, between the ranks of a communicator.
@@ -132,7 +132,7 @@ impl Exchange {
                 return Err(ExchangeError::Buffer { what, given, needed });
             }
         }
-        self.channel.words.protocol.begin(Ask::Known, Vec::new());
+        self.channel.words.protocol.begin(Stage::Follow, Vec::new());
         self.work.resize(self.endpoint.workspace_bytes() as usize, 0);
         let (input, output) = (input.as_ptr(), output.as_mut_ptr());
         let buffers = RawBuffers { input, output, work: self.work.as_mut_ptr() };

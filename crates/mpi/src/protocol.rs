@@ -81,20 +81,7 @@ pub(crate) enum Word {
     Left,
 }
 
-/// The subject of a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ask {
-    /// An exchange by an earlier decision.
-    Known,
-    /// The subject of the first rank's decision; the number is the same on all ranks.
-    About(u64),
-    /// Arguments that only the library understands: it performs this call and all later ones.
-    Library,
-    /// Arguments that the library refuses by this error.
-    Refused(Failed),
-}
-
-/// The next action of a rank in a call.
+/// The state of a rank in a call, and its next action.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Stage {
     /// Wait for a word in the first step of a call about a number, or [`LOST`].
@@ -185,8 +172,10 @@ impl Protocol {
         self.numbers.range(..(self.turn + 1, 0)).map(|(_, (_, report))| &report[..])
     }
 
-    /// Begins a call, in which all ranks take part, with this rank's report if it is about a number.
-    pub(crate) fn begin(&mut self, ask: Ask, report: Vec<Sample>) {
+    /// Begins a call, in which all ranks take part: by an earlier decision ([`Stage::Follow`]); about a number, the
+    /// same on all ranks, with this rank's report; with arguments that only the library understands, so that it
+    /// performs this call and all later ones ([`Stage::Library`]), or that it refuses by an error.
+    pub(crate) fn begin(&mut self, first: Stage, report: Vec<Sample>) {
         self.report = report;
         if !matches!(self.stage, Stage::Failed(_)) {
             let next = (self.turn / STEPS + 1) * STEPS;
@@ -197,12 +186,12 @@ impl Protocol {
             self.enter_call(next);
         }
         self.stage = Stage::Library;
-        match ask {
-            Ask::Refused(failed) => self.fail(failed),
+        match first {
+            Stage::Failed(failed) => self.fail(failed),
             _ if self.is_broken() => self.ask_library(),
-            Ask::Library => self.ask_library(),
-            Ask::Known => self.stage = Stage::Follow,
-            Ask::About(number) => self.agree(number, Stage::Number(number)),
+            Stage::Library => self.ask_library(),
+            Stage::Number(number) => self.agree(number, first),
+            known => self.stage = known,
         }
     }
 

@@ -7,12 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::symbols as mpi;
 
-use super::communicator::Communicator;
+use super::communicator::{Communicator, Shared};
 use super::{group, process};
 use crate::failed::{Failed, check, locked};
-
-/// The state of a communicator; `None` if the library performs all its calls.
-type Kept = Option<Arc<Mutex<Communicator>>>;
 
 static KEY: OnceLock<Result<c_int, Failed>> = OnceLock::new();
 static FINISHED: AtomicBool = AtomicBool::new(false);
@@ -40,7 +37,7 @@ unsafe impl Send for On {}
 
 /// The state of a communicator, made by all its ranks in their first call; `None` if the library
 /// performs all its calls.
-pub(crate) fn find(on: On) -> Result<Kept, Failed> {
+pub(crate) fn find(on: On) -> Result<Option<Shared>, Failed> {
     // SAFETY: the module of a communicator in use, on which no other thread calls.
     let kept = match unsafe { on.module.as_mut() } {
         Some(kept) => {

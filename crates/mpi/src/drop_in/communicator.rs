@@ -5,6 +5,7 @@ mod made;
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::symbols::{self as mpi, keep};
@@ -23,7 +24,7 @@ use super::vector::{
 };
 use crate::engine::Channel;
 use crate::failed::Failed;
-use crate::protocol::{Ask, DISAGREED, Sample};
+use crate::protocol::{DISAGREED, Sample, Stage};
 use crate::window::Window;
 
 /// The state of one communicator of the program.
@@ -45,6 +46,9 @@ pub(crate) struct Communicator {
     /// Whether words or messages may be under way for ever, so that the number of the program's communicator stays.
     stays: bool,
 }
+
+/// The state of a communicator, as its calls share it.
+pub(crate) type Shared = Arc<Mutex<Communicator>>;
 
 /// A decision, at first for the library's call: the same on all ranks except the trial.
 #[derive(Default)]
@@ -157,7 +161,7 @@ impl Communicator {
         subject: Subject,
         bytes: u64,
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
-        odd: Option<Ask>,
+        odd: Option<Stage>,
         exchange: impl FnOnce(&mut Self, Calls) -> Result<(), Failed>,
     ) -> Result<Done, Failed> {
         let Some(turn) = self.agreed(subject, taken, odd)? else { return Ok(FORWARDED) };
@@ -304,7 +308,7 @@ impl Communicator {
         &mut self,
         subject: Subject,
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
-        odd: Option<Ask>,
+        odd: Option<Stage>,
     ) -> Result<Option<Calls>, Failed> {
         if self.channel.words.protocol.is_lost() {
             return Ok(None);
@@ -320,10 +324,10 @@ impl Communicator {
             return Ok(None);
         }
         let ask = match (taken(self), odd) {
-            (Err(failed), _) => Ask::Refused(failed.class()),
+            (Err(failed), _) => Stage::Failed(failed.class()),
             (Ok(()), Some(odd)) => odd,
-            (Ok(()), None) if turn.is_some() => Ask::Known,
-            (Ok(()), None) => Ask::About(number),
+            (Ok(()), None) if turn.is_some() => Stage::Follow,
+            (Ok(()), None) => Stage::Number(number),
         };
         let settled = self.decided.get(&number).filter(|_| turn.is_none());
         let report = settled.map_or_else(Vec::new, |decided| decided.course.samples().to_vec());
@@ -375,9 +379,9 @@ impl Communicator {
 
 /// Why a rank cannot exchange, by the bytes of its own block: sent, unless it is in place, and
 /// received; `None` for arguments that the library must refuse. It may accept different ones, or hang.
-fn odd(own: Option<(Option<u64>, u64)>) -> Option<Ask> {
-    let Some((sent, received)) = own else { return Some(Ask::Library) };
-    sent.filter(|&sent| sent != received).map(|_| Ask::Refused(DISAGREED))
+fn odd(own: Option<(Option<u64>, u64)>) -> Option<Stage> {
+    let Some((sent, received)) = own else { return Some(Stage::Library) };
+    sent.filter(|&sent| sent != received).map(|_| Stage::Failed(DISAGREED))
 }
 
 /// Agreement on a subject decides it.

@@ -6,12 +6,12 @@
 //! all its ranks agree on what all of them have kept, by one reduction.
 
 use std::ffi::c_int;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use crate::symbols as mpi;
 use topocoll::Grid;
 
-use super::communicator::Communicator;
+use super::communicator::Shared;
 use crate::failed::{Failed, check, locked};
 
 /// The processes of a communicator by rank, and its grid: sides and whether they wrap.
@@ -62,7 +62,7 @@ struct Idle {
     group: Group,
     number: i64,
     is_broken: bool,
-    state: Arc<Mutex<Communicator>>,
+    state: Shared,
 }
 
 /// What the process has kept.
@@ -86,7 +86,7 @@ pub(crate) fn agree(
     comm: mpi::MPI_Comm,
     rank: u32,
     group: &Group,
-) -> Result<(Name, Option<Arc<Mutex<Communicator>>>), Failed> {
+) -> Result<(Name, Option<Shared>), Failed> {
     let mut kept = locked(&KEPT);
     let is_of_group = |idle: &Idle| idle.group == *group && !idle.is_broken;
     let of_group = kept.idle.iter().enumerate().filter(|(_, idle)| is_of_group(idle));
@@ -118,7 +118,7 @@ pub(crate) fn agree(
 }
 
 /// Keeps the state of a freed communicator, if all its ranks keep it. A broken one is not used again.
-pub(crate) fn keep(state: Arc<Mutex<Communicator>>) {
+pub(crate) fn keep(state: Shared) {
     let (group, Name { number, is_kept }, is_broken) = locked(&state).identity();
     let mut kept = locked(&KEPT);
     let is_named = |idle: &Idle| idle.group == group && idle.number == number;

@@ -1,11 +1,9 @@
 //! The schedules that the drop-in would try, for a program that measures them beside the library's calls.
 
-use std::sync::{Arc, Mutex};
-
 use topocoll::{Collective, tune};
 
 use super::blocks::Blocks;
-use super::communicator::Communicator;
+use super::communicator::{Communicator, Shared};
 use super::learned::{Compared, Learned};
 use super::library::{loaded, version};
 use super::ours::{Ours, Subject};
@@ -18,7 +16,7 @@ use crate::symbols as mpi;
 
 /// Schedules between the ranks of a communicator, proposed and performed as in the drop-in.
 pub struct Proposals {
-    kept: Arc<Mutex<Communicator>>,
+    kept: Shared,
     subject: Subject,
     /// On the first rank, the schedules of the subject.
     schedules: Vec<Ours>,

@@ -287,12 +287,12 @@ impl Search {
         }
         actor.asks = None;
         let ask = match fault {
-            Some(Fault::Refused) => Ask::Refused(REASON),
-            Some(Fault::Unsure) => Ask::Library,
-            _ if actor.known.contains(&size) && !self.again => Ask::Known,
+            Some(Fault::Refused) => Stage::Failed(REASON),
+            Some(Fault::Unsure) => Stage::Library,
+            _ if actor.known.contains(&size) && !self.again => Stage::Follow,
             _ => {
                 actor.asks = Some(size);
-                Ask::About(size)
+                Stage::Number(size)
             }
         };
         actor.doing = Doing::Words;
@@ -499,7 +499,7 @@ fn the_first_rank_decides_with_all_reports_and_a_long_answer_arrives_in_parts() 
     };
     let report = vec![Sample { nanoseconds: 7, bytes: u64::MAX }];
     for (protocol, report) in [(&mut first, Vec::new()), (&mut other, report.clone())] {
-        protocol.begin(Ask::About(3), report);
+        protocol.begin(Stage::Number(3), report);
         assert_eq!(protocol.next(), Stage::Number(3));
     }
     tell(&mut other, &mut first);

@@ -10,7 +10,7 @@ use super::super::group::{self, Group};
 use super::super::library::answer;
 use super::super::place::{Known, places};
 use super::super::process::settings;
-use super::Communicator;
+use super::{Communicator, Shared};
 use crate::engine::Channel;
 use crate::failed::{Failed, check, locked};
 use crate::symbols::{self as mpi, keep};
@@ -20,7 +20,7 @@ use crate::words::{Words, rank_and_ranks};
 impl Communicator {
     /// The state of a communicator, called by all its ranks; `None` if the library performs all its
     /// calls.
-    pub(crate) fn of(comm: mpi::MPI_Comm) -> Result<Option<Arc<Mutex<Self>>>, Failed> {
+    pub(crate) fn of(comm: mpi::MPI_Comm) -> Result<Option<Shared>, Failed> {
         // SAFETY: a communicator, because its attribute was readable.
         let Some((rank, ranks @ 2..)) = (unsafe { rank_and_ranks(comm)? }) else {
             return Ok(None);
