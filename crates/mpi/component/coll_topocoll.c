@@ -55,6 +55,7 @@ static struct {
     int (*alltoallv)(SEVERAL, void **, mca_coll_base_module_alltoallv_fn_t, mca_coll_base_module_t *);
     int (*allgather)(EQUAL, void **, mca_coll_base_module_allgather_fn_t, mca_coll_base_module_t *);
     int (*allgatherv)(GATHERED, void **, mca_coll_base_module_allgatherv_fn_t, mca_coll_base_module_t *);
+    void (*split)(MPI_Comm, const int *);
     void (*replace)(const char *, void *);
     void (*forget)(void **);
     void (*finish)(void);
@@ -66,9 +67,16 @@ static struct {
         return core.call(__VA_ARGS__, comm, &module->state, module->call, module->call##_module); \
     }
 DEFINE(alltoall, EQUAL, from, count, of, to, room, as)
-DEFINE(allgather, EQUAL, from, count, of, to, room, as)
 DEFINE(alltoallv, SEVERAL, from, counts, begins, of, to, rooms, places, as)
 DEFINE(allgatherv, GATHERED, from, count, of, to, rooms, places, as)
+DEFINE(gather_equal, EQUAL, from, count, of, to, room, as)
+
+/* The library splits a communicator by color and key, which it gathers; then the groups are known. */
+static int allgather(EQUAL, mca_coll_base_module_t *super) {
+    int code = gather_equal(from, count, of, to, room, as, comm, super);
+    if (code == MPI_SUCCESS && room == 2 && as == MPI_INT) core.split(comm, to);
+    return code;
+}
 
 /* Messages of the core on the program's communicators, with tags that no program has and the library does not use. No
  * handler hears of an error: the core tells the other ranks first. By names of mpi.h, in place of these. */
@@ -221,7 +229,7 @@ static int opens(void) {
     if (library == NULL) return refuse("", dlerror());
 #define FIND(call) \
     if ((*(void **)&core.call = dlsym(library, "topocoll_" #call)) == NULL) return refuse("", dlerror());
-    CALLS(FIND) FIND(replace) FIND(forget) FIND(finish)
+    CALLS(FIND) FIND(split) FIND(replace) FIND(forget) FIND(finish)
     for (size_t i = 0; i < COUNT; i++) {
         snprintf(path, sizeof path, "OMPI_MCA_coll_topocoll_%s", parameters[i][0]);
         if (values[i] != NULL) setenv(path, values[i], 1);

@@ -54,6 +54,7 @@ mod process;
 mod proposals;
 mod report;
 mod settings;
+mod splits;
 mod trial;
 mod vector;
 

@@ -113,6 +113,7 @@ functions! {
     PMPI_Bcast(To, Int, Type, Int, Comm);
     PMPI_Cancel(ToRequest);
     PMPI_Cart_get(Comm, Int, ToInt, ToInt, ToInt);
+    PMPI_Cart_sub(Comm, Ints, ToComm);
     PMPI_Cartdim_get(Comm, ToInt);
     PMPI_Comm_call_errhandler(Comm, Int);
     PMPI_Comm_create_keyval(Copies, Deletes, ToInt, To);

@@ -10,6 +10,7 @@ use super::attribute::{On, State, find, finish, free};
 use super::blocks::Blocks;
 use super::communicator::{Communicator, Done, FORWARDED};
 use super::component::{enter, inside, leave};
+use super::splits::made;
 use super::vector::Vector;
 use crate::failed::{Failed, check, locked};
 
@@ -339,11 +340,11 @@ gather_vector!(MPI_Allgatherv_c as PMPI_Allgatherv_c: mpi::MPI_Count, mpi::MPI_A
 /// Exports a call that goes on to the next library that has it: a tool that was preloaded after the drop-in
 /// sees it too.
 macro_rules! pass_on {
-    ($call:ident as $own:ident($($name:ident: $type:ty)?), $within:expr) => {
+    ($call:ident as $own:ident($($name:ident: $type:ty),*), $within:expr) => {
         /// # Safety
         /// As MPI says.
         #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $call($($name: $type)?) -> c_int {
+        pub(crate) unsafe extern "C" fn $call($($name: $type),*) -> c_int {
             mpi::load();
             // SAFETY: the function of this name, by the program's promise.
             let call = || unsafe {
@@ -351,16 +352,22 @@ macro_rules! pass_on {
                 let next = libc::dlsym(libc::RTLD_NEXT, name.cast());
                 let next = std::mem::transmute::<
                     *mut c_void,
-                    Option<unsafe extern "C" fn($($type)?) -> c_int>,
+                    Option<unsafe extern "C" fn($($type),*) -> c_int>,
                 >(next);
-                next.unwrap_or(mpi::$own)($($name)?)
+                next.unwrap_or(mpi::$own)($($name),*)
             };
-            $within($($name,)? call)
+            $within($($name,)* call)
         }
     };
 }
 
 pass_on!(MPI_Comm_disconnect as PMPI_Comm_disconnect(comm: *mut mpi::MPI_Comm), free);
 pass_on!(MPI_Comm_free as PMPI_Comm_free(comm: *mut mpi::MPI_Comm), free);
+pass_on!(MPI_Comm_split as PMPI_Comm_split(
+    comm: mpi::MPI_Comm, color: c_int, key: c_int, new: *mut mpi::MPI_Comm
+), |comm, _, _, new, call| made(comm, new, call));
+pass_on!(MPI_Cart_sub as PMPI_Cart_sub(
+    comm: mpi::MPI_Comm, remains: *const c_int, new: *mut mpi::MPI_Comm
+), |comm, _, new, call| made(comm, new, call));
 // A tool prints its results.
 pass_on!(MPI_Finalize as PMPI_Finalize(), finish);

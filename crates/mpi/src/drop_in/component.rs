@@ -3,9 +3,11 @@
 //! freed and when MPI ends. The component sends and receives on the program's communicators.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use super::attribute::{State, finish, forget_module, is_initialized};
+use super::process::settings;
+use super::splits::{all_processes, take};
 use crate::symbols as mpi;
 
 thread_local! {
@@ -66,6 +68,23 @@ pub(super) use inside;
 pub(crate) unsafe extern "C" fn topocoll_replace(name: *const c_char, function: *mut c_void) {
     // SAFETY: the caller's promise.
     mpi::replace(unsafe { CStr::from_ptr(name) }, function);
+}
+
+/// Takes two numbers of each rank, the first of which is its color if the library splits the communicator.
+///
+/// # Safety
+/// A communicator, and two numbers for each of its ranks.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn topocoll_split(comm: mpi::MPI_Comm, pairs: *const [c_int; 2]) {
+    mpi::load();
+    if settings().machine.is_some()
+        && let Some(ranks) = all_processes(comm)
+    {
+        // SAFETY: the caller's promise.
+        let pairs = unsafe { std::slice::from_raw_parts(pairs, ranks) };
+        // Only prices depend on it.
+        let _ = take(comm, &pairs.iter().map(|pair| pair[0]).collect::<Vec<_>>());
+    }
 }
 
 /// Forgets the state of a communicator that is freed.

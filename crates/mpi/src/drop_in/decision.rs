@@ -1,10 +1,10 @@
 //! Chooses an algorithm or the library for an operation on blocks of a size.
 
 use topocoll::tune::{Library, unaware};
-use topocoll::{Budget, Choice, Error, Exchange, Parameters, Sync};
+use topocoll::{Budget, Choice, Error, Parameters, Sync};
 
 use super::library::uses;
-use super::ours::{Ours, Subject, problem};
+use super::ours::{Ours, Subject};
 use super::place::Place;
 use super::settings::Wish;
 use super::vector::Sizes;
@@ -72,8 +72,7 @@ pub(crate) fn decide(
             .unwrap_or_else(|error| forward(error.to_string())),
         Wish::Algorithm { name, window } => {
             let forced = places.iter().map(|place| {
-                let problem = problem(&place.machine, operation, block_bytes)?;
-                let exchange = Exchange::new(&place.machine, &problem)?;
+                let exchange = place.exchange(operation, block_bytes)?;
                 let schedule = exchange.schedule(name, &Parameters::new())?;
                 let window = window && rules.has_window;
                 let ours = Ours { window, ..Ours::new(place, &schedule, rules.sync) };
@@ -104,20 +103,18 @@ fn fastest(
     library: Option<&Library>,
     subject: Subject,
 ) -> Result<Decision, Error> {
-    let (machine, operation, block_bytes) =
-        (&place.machine, subject.operation, subject.sizes.bytes());
-    let problem = problem(machine, operation, block_bytes)?;
+    let (operation, block_bytes) = (subject.operation, subject.sizes.bytes());
     // In a thread of its own, so that the program keeps no thread pool.
     let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     // The program waits for the result.
-    let exchange = Exchange::new(machine, &problem)?.budget(Budget::quick());
+    let exchange = place.exchange(operation, block_bytes)?.budget(Budget::quick());
     let selection = match &alone {
         Ok(alone) => alone.install(|| exchange.select()),
         Err(_) => exchange.select(),
     }?;
-    let uses = uses(library, operation, problem.ranks, block_bytes).iter();
+    let uses = uses(library, operation, exchange.problem().ranks, block_bytes).iter();
     let theirs = uses.filter_map(|name| {
-        let choice = unaware(machine, &problem, name).ok()?;
+        let choice = unaware(&exchange, name).ok()?;
         Some((*name, choice.price.time.total()))
     });
     let theirs = theirs.min_by(|a, b| a.1.total_cmp(&b.1));
@@ -201,13 +198,19 @@ mod tests {
     /// Ranks on these nodes, or one on each node of a machine.
     fn on_nodes(nodes: &[u32]) -> Vec<Place> {
         let world: Vec<u32> = (0..nodes.len() as u32).collect();
-        places(&Known { nodes, grid: None, world: &world, given: None })
+        places(&Known { nodes, grid: None, world: &world, given: None, groups: None })
     }
 
     fn on_machine(name: &str) -> Vec<Place> {
         let machine = topocoll::machine(name).unwrap();
         let world: Vec<u32> = (0..machine.ranks()).collect();
-        places(&Known { nodes: &world, grid: None, world: &world, given: Some(&machine) })
+        places(&Known {
+            nodes: &world,
+            grid: None,
+            world: &world,
+            given: Some(&machine),
+            groups: None,
+        })
     }
 
     fn decided(places: &[Place], rules: Rules, kind: (Collective, bool, Sizes)) -> Decision {

@@ -21,7 +21,8 @@ pub fn tune_file(data: &[u8]) {
     let Ok((found, _)) = results(text, &Run::new("node042", "Open MPI v4.1.4", RANKS)) else {
         return;
     };
-    let known = Known { nodes: &[0, 0, 2, 2], grid: None, world: &[0, 1, 2, 3], given: None };
+    let known =
+        Known { nodes: &[0, 0, 2, 2], grid: None, world: &[0, 1, 2, 3], given: None, groups: None };
     let places = places(&known);
     for result in found {
         let _turns = Trial::ended(result.schedules.len(), result.kept()).course();

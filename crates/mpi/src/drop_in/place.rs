@@ -5,9 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use topocoll::{
-    Clusters, FullyConnected, Grid, INTRA_NODE, Machine, PerClass, Rank, Shape, Subset, Timing,
-    Topology,
+    Clusters, Collective, Error, Exchange, FullyConnected, Grid, Groups, INTRA_NODE, Machine,
+    PerClass, Rank, Shape, Subset, Timing, Topology,
 };
+
+use super::ours::problem;
 
 /// A machine, and the positions of the communicator's ranks on it.
 #[derive(Clone, Debug)]
@@ -19,27 +21,50 @@ pub(crate) struct Place {
     pub(crate) source: &'static str,
     /// Whether all ranks are on one node.
     pub(crate) is_one_node: bool,
+    /// The whole machine, and the groups that exchange on it at the same time, the communicator's the first.
+    together: Option<(Machine, Groups)>,
 }
 
 /// The machine, and the source of this knowledge.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.machine.topology.short_form(), self.source)
+        write!(f, "{} ({}", self.machine.topology.short_form(), self.source)?;
+        if let Some((_, groups)) = &self.together {
+            write!(f, ", {} groups at once", groups.count())?;
+        }
+        write!(f, ")")
     }
 }
 
 impl Place {
     fn new(machine: Machine, order: Option<Vec<u32>>, source: &'static str) -> Self {
-        Self { machine, order, source, is_one_node: false }
+        Self { machine, order, source, is_one_node: false, together: None }
     }
 
     /// The machine and the order of ranks: on places of the same shape the same calls take the same
     /// time.
     pub(crate) fn shape(&self) -> String {
-        let form = self.machine.topology.short_form();
+        let mut form = self.machine.topology.short_form();
+        if let Some((_, groups)) = &self.together {
+            form += &format!(" in {} groups", groups.count());
+        }
         match &self.order {
             None => form,
             Some(order) => format!("{form} {order:?}"),
+        }
+    }
+
+    /// The exchange of the communicator, or of all groups.
+    pub(super) fn exchange(
+        &self,
+        operation: Collective,
+        block_bytes: u64,
+    ) -> Result<Exchange<'_>, Error> {
+        let machine = self.together.as_ref().map_or(&self.machine, |(whole, _)| whole);
+        let exchange = Exchange::new(machine, &problem(machine, operation, block_bytes)?)?;
+        match &self.together {
+            Some((_, groups)) => exchange.groups(groups),
+            None => Ok(exchange),
         }
     }
 }
@@ -55,13 +80,15 @@ pub(crate) struct Known<'a> {
     pub(crate) world: &'a [u32],
     /// The machine of the world, if one was given.
     pub(crate) given: Option<&'a Machine>,
+    /// The groups of ranks of the world that exchange at the same time, if they are known.
+    pub(crate) groups: Option<Vec<Vec<u32>>>,
 }
 
 /// The machines for which a schedule may be chosen. Predictions use the first.
 pub(crate) fn places(known: &Known<'_>) -> Vec<Place> {
     let several = known.nodes.iter().any(|&node| node != known.nodes[0]);
     let is_one_node = !several;
-    if let Some(place) = known.given.and_then(|machine| given(machine, known.world)) {
+    if let Some(place) = known.given.and_then(|machine| given(machine, known)) {
         return vec![Place { is_one_node, ..place }];
     }
     let found = by_nodes(known.nodes);
@@ -184,8 +211,8 @@ fn by_nodes(nodes: &[u32]) -> Place {
 
 /// The machine of the world, or the communicator's subset of it. `None` if the communicator has
 /// processes of several worlds.
-fn given(machine: &Machine, world: &[u32]) -> Option<Place> {
-    let source = "TOPOCOLL_MACHINE";
+fn given(machine: &Machine, known: &Known<'_>) -> Option<Place> {
+    let (source, world) = ("TOPOCOLL_MACHINE", known.world);
     // The communicator's ranks in the order of the machine.
     let mut order: Vec<u32> = (0..world.len() as u32).collect();
     order.sort_by_key(|&rank| world[rank as usize]);
@@ -193,6 +220,10 @@ fn given(machine: &Machine, world: &[u32]) -> Option<Place> {
     let subset = Subset::new(&members, machine.ranks()).ok()?;
     if members.len() == machine.ranks() as usize {
         return Some(Place::new(machine.clone(), unless_identity(order), source));
+    }
+    if let Some(groups) = known.groups.as_ref().and_then(|all| equal(machine, &subset, all)) {
+        let place = Place::new(machine.subset(&subset), unless_identity(order), source);
+        return Some(Place { together: Some((machine.clone(), groups)), ..place });
     }
     if let Shape::Clustered(whole) = machine.topology.shape() {
         let node = |&rank: &u32| whole.node_of(Rank(rank));
@@ -211,6 +242,20 @@ fn given(machine: &Machine, world: &[u32]) -> Option<Place> {
         return Some(Place::new(part, order, source));
     }
     Some(Place::new(machine.subset(&subset), unless_identity(order), source))
+}
+
+/// Groups of a machine's ranks, `own` the first, if they form equal machines.
+fn equal(machine: &Machine, own: &Subset, groups: &[Vec<u32>]) -> Option<Groups> {
+    let subset = |ranks: &Vec<u32>| {
+        let ranks: Vec<Rank> = ranks.iter().copied().map(Rank).collect();
+        Subset::new(&ranks, machine.ranks()).ok()
+    };
+    let mut all = groups.iter().map(subset).collect::<Option<Vec<_>>>()?;
+    all.retain(|one| one != own);
+    all.insert(0, own.clone());
+    let form = |one: &Subset| machine.subset(one).topology.short_form();
+    let first = form(own);
+    all.iter().all(|one| form(one) == first).then(|| Groups::listed(all).ok())?
 }
 
 fn full(ranks: u32, timing: Timing) -> Machine {
@@ -241,7 +286,7 @@ mod tests {
     use super::*;
 
     fn known<'a>(nodes: &'a [u32], world: &'a [u32], given: Option<&'a Machine>) -> Known<'a> {
-        Known { nodes, grid: None, world, given }
+        Known { nodes, grid: None, world, given, groups: None }
     }
 
     #[test]
@@ -301,5 +346,26 @@ mod tests {
         assert!(nodes(&[0; 4]) && !nodes(&[0, 0, 2, 2]));
         let merged = places(&known(&[0; 4], &[0, 1, 0, 1], Some(&torus)));
         assert_eq!(merged[0].source, "MPI_Comm_split_type");
+    }
+
+    #[test]
+    fn groups_that_exchange_at_the_same_time_are_priced_together() {
+        let machine = topocoll::machine("mesh:8").unwrap();
+        let seconds = |groups: Option<Vec<Vec<u32>>>, said: bool| {
+            let of = Known { groups, ..known(&[0; 4], &[1, 3, 5, 7], Some(&machine)) };
+            let place = &places(&of)[0];
+            assert_eq!(place.to_string().ends_with("(TOPOCOLL_MACHINE, 2 groups at once)"), said);
+            assert_eq!(place.shape().ends_with(" in 2 groups"), said);
+            let exchange = place.exchange(Collective::AllToAll, 1 << 16).unwrap();
+            let own = exchange.select().unwrap().best().unwrap().price.time.total();
+            [own, topocoll::tune::unaware(&exchange, "direct").unwrap().price.time.total()]
+        };
+        let alone = seconds(None, false);
+        let together = seconds(Some(vec![vec![0, 2, 4, 6], vec![1, 3, 5, 7]]), true);
+        assert!((0..2).all(|i| together[i] > 1.5 * alone[i]), "{alone:?} {together:?}");
+        // Groups that form other machines, or have ranks that the machine does not have.
+        for other in [vec![0, 2, 4], vec![0, 2, 4, 8]] {
+            assert_eq!(seconds(Some(vec![other, vec![1, 3, 5, 7]]), false), alone);
+        }
     }
 }

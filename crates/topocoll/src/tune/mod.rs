@@ -302,39 +302,38 @@ pub fn first(machine: &Machine, ranks: u32) -> Result<Subset, Error> {
 const PRICED: u64 = 1 << 20;
 
 /// The price of a schedule, with radix 2 if it has one, in a library whose messages are all under
-/// way at once. The library is unaware of nodes, so all ranks of a node may send at once. If more
+/// way at once, those of other groups too. The library is unaware of nodes, so all ranks of a node may send at once. If more
 /// ranks than a node has ports send to other nodes, their messages queue at the ports.
 ///
 /// # Errors
 /// A schedule that does not apply, or is too large to count.
-pub fn unaware(machine: &Machine, problem: &Problem, name: &'static str) -> Result<Choice, Error> {
-    price_of(machine, problem, name, u32::MAX)
+pub fn unaware(exchange: &Exchange<'_>, name: &'static str) -> Result<Choice, Error> {
+    price_of(exchange, name, u32::MAX)
 }
 
 /// The same for a library with at most that many messages of a rank under way.
-fn price_of(
-    machine: &Machine,
-    problem: &Problem,
-    name: &'static str,
-    under_way: u32,
-) -> Result<Choice, Error> {
-    let mut alone = machine.clone();
+fn price_of(exchange: &Exchange<'_>, name: &'static str, under_way: u32) -> Result<Choice, Error> {
+    let machine = exchange.whole();
+    let [mut alone, mut group] = [machine, exchange.machine()].map(Machine::clone);
     let rank = machine.ports.rank.min(under_way);
     let node = match machine.topology.shape() {
         Shape::Clustered(_) => u32::MAX,
         _ => rank,
     };
     alone.set_ports(Ports { rank, node });
-    let Problem { operation, ranks, block_bytes, .. } = *problem;
+    group.set_ports(Ports { rank, node });
+    let Problem { operation, ranks, block_bytes, .. } = *exchange.problem();
     let problem = Problem::new(operation, ranks, alone.ports, block_bytes)?;
     let mut parameters = Parameters::new();
     if name == "bruck" {
         parameters.insert("radix".to_owned(), Setting::Integer(2));
     }
-    let mut schedule = match name {
+    let schedule = match name {
         neighbor::NAME => neighbor::schedule(&problem),
-        name => Exchange::new(&alone, &problem)?.schedule(name, &parameters)?,
+        name => Exchange::new(&group, &problem)?.schedule(name, &parameters)?,
     };
+    let parameters = schedule.origin.parameters.clone();
+    let mut schedule = exchange.placed(&schedule)?.into_owned();
     // Counting lets the messages of a port take turns; each turn has its own startup.
     schedule.problem.node_ports = machine.ports.node.min(node);
     check_counting_work(&schedule, &alone)?;
@@ -352,7 +351,7 @@ fn price_of(
         link_blocks: counts.in_blocks(counts.link_bytes),
         link_contention: counts.link_contention,
     };
-    Ok(Choice::new(name, schedule.origin.parameters, price))
+    Ok(Choice::new(name, parameters, price))
 }
 
 /// Recursive doubling, which requires powers of two.

@@ -6,7 +6,7 @@ use topocoll_topology::Machine;
 
 use super::{Library, Own, PRICED, Release, TuneError, Turn, price_of};
 use crate::envelope::{TimeLine, at, envelope};
-use crate::{Error, Selection};
+use crate::{Error, Exchange, Selection};
 
 /// The predicted times of a library's algorithms for an operation between all ranks of a machine.
 #[derive(Clone, Debug)]
@@ -67,6 +67,7 @@ impl Modelled {
         if ranks < 2 {
             return Err(TuneError::Alone.into());
         }
+        let exchange = Exchange::new(machine, &problem)?;
         let (mut own, mut counted) = (Vec::new(), Vec::<((&str, u32), TimeLine)>::new());
         for candidate in library.serving(operation, ranks) {
             let name = (candidate.schedule)(ranks).expect("bug: it applies");
@@ -74,7 +75,7 @@ impl Modelled {
             let line = match counted.iter().find(|(of, _)| *of == key) {
                 Some((_, line)) => *line,
                 None => {
-                    let choice = price_of(machine, &problem, name, candidate.under_way)?;
+                    let choice = price_of(&exchange, name, candidate.under_way)?;
                     let line = TimeLine { seconds: choice.price.line(PRICED), least: 1 };
                     counted.push((key, line));
                     line

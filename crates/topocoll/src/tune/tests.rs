@@ -61,7 +61,7 @@ fn messages_of_a_node_take_turns_at_its_ports() {
         machine.set_ports(ports);
         let ranks = machine.ranks();
         let problem = Problem::new(Collective::AllToAll, ranks, machine.ports, 1000).unwrap();
-        unaware(&machine, &problem, "direct").unwrap().price.time.total()
+        unaware(&Exchange::new(&machine, &problem).unwrap(), "direct").unwrap().price.time.total()
     };
     let one = 1e-6 + 1e-6;
     for (ports, turns) in [
@@ -80,8 +80,8 @@ fn messages_of_a_node_take_turns_at_its_ports() {
         let mut machine = machine(on).unwrap();
         machine.timing.injection.node = injection;
         let problem = Problem::new(Collective::AllToAll, 12, machine.ports, 1000).unwrap();
-        ["direct", "bruck"]
-            .map(|name| unaware(&machine, &problem, name).unwrap().price.time.transmission)
+        let exchange = Exchange::new(&machine, &problem).unwrap();
+        ["direct", "bruck"].map(|name| unaware(&exchange, name).unwrap().price.time.transmission)
     };
     let queued = transmission("cluster:4*3", 0.0);
     for found in [transmission("fat-tree:4,1*3", 0.0), transmission("cluster:4*3", 1e-9)] {
@@ -242,7 +242,7 @@ fn gains_compare_three_times() {
             let least = exchange.bounds().seconds * (1.0 - 1e-9);
             assert!(gain.best_seconds >= least, "{text} {}: {gain:?} {least}", machine.ports);
             let name = (own.schedule)(problem.ranks).unwrap();
-            let choice = price_of(&machine, exchange.problem(), name, own.under_way).unwrap();
+            let choice = price_of(&exchange, name, own.under_way).unwrap();
             let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-6, "{text}: {a} {b}");
             near(choice.price.time.total(), gain.time_seconds);
             let best = gain.schedule.filter(|best| !selection.split.contains(&best.algorithm));

@@ -10,6 +10,7 @@ use super::super::group::{self, Group};
 use super::super::library::answer;
 use super::super::place::{Known, places};
 use super::super::process::settings;
+use super::super::splits;
 use super::{Communicator, Shared};
 use crate::engine::Channel;
 use crate::failed::{Failed, check, locked};
@@ -57,7 +58,8 @@ impl Communicator {
             let given = settings().machine.as_ref();
             // Processes of other worlds have ranks beyond those of any machine.
             let world: Vec<u32> = made.group.world.iter().map(|&rank| rank as u32).collect();
-            made.places = places(&Known { nodes: &nodes, grid, world: &world, given });
+            let groups = given.and_then(|_| splits::of(&world));
+            made.places = places(&Known { nodes: &nodes, grid, world: &world, given, groups });
         }
         Ok(Some(Arc::new(Mutex::new(made))))
     }
