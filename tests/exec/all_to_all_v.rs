@@ -76,16 +76,20 @@ fn planned(plans: &[Arc<Plan>], demand: &Demand) -> Arc<PlannedSizes> {
     Arc::new(PlannedSizes::new(plans, demand).unwrap())
 }
 
-/// Whether the schedule accepts a demand matrix; if it splits blocks, the refusal says so.
+/// Whether the schedule accepts a demand matrix; if it splits blocks, the refusal says so. The sizes are planned in the
+/// memory of others.
 fn check(schedule: &Schedule, demand: &Demand, seed: u64) -> bool {
     let plans = plan_all(schedule).unwrap();
-    let sizes = match PlannedSizes::new(&plans, demand) {
+    let others = self::demand(&schedule.problem, seed as usize % 3 + 2, seed);
+    let mut sizes = match PlannedSizes::new(&plans, &others) {
         Err(PlanError::Split { .. }) => {
             assert!(!schedule.rule().cuts().is_empty());
             return false;
         }
-        sizes => Arc::new(sizes.unwrap()),
+        sizes => sizes.unwrap(),
     };
+    sizes.plan_again(demand).unwrap();
+    let sizes = Arc::new(sizes);
     let (input, expected) = data(&schedule.problem, demand, seed);
     let (input, expected) = (input.concat(), expected.concat());
     let what = || format!("{schedule:?}, {demand:?}, seed {seed}");
@@ -267,6 +271,24 @@ fn sizes_serve_plans_that_are_equal_and_no_others() {
         (ThreadedDriver::new(others.clone(), 1), SeededDriver::new(&others));
     assert!(matches!(threaded.exchange(&sizes, &[], &mut []), Err(ExecError::OtherPlan { .. })));
     assert!(matches!(seeded.exchange(&sizes, &[], &mut [], 1), Err(ExecError::OtherPlan { .. })));
+}
+
+/// After an error, sizes serve no plan until they are planned again.
+#[test]
+fn sizes_that_are_not_planned_to_the_end_are_refused() {
+    let schedule = schedule(&machine("full:4").unwrap(), Collective::AllToAll, "bruck");
+    let plans = plan_all(&schedule).unwrap();
+    let demand = |size: u64| listed(&schedule.problem, |from, to| size * u64::from(from ^ to));
+    let mut sizes = PlannedSizes::new(&plans, &demand(3)).unwrap();
+    let five = problem(&machine("full:5").unwrap(), Collective::AllToAll, 64);
+    let error = PlanError::Sizes { rank: Rank(0), what: "input", sizes: 5, blocks: 4 };
+    assert_eq!(sizes.plan_again(&listed(&five, |_, _| 1)).unwrap_err(), error);
+    let mut sizes = Arc::new(sizes);
+    let refused = Endpoint::new(Arc::clone(&plans[1]), &sizes).check_sizes();
+    assert_eq!(refused, Err(ExecError::OtherPlan { rank: Rank(1) }));
+    Arc::get_mut(&mut sizes).unwrap().plan_again(&demand(5)).unwrap();
+    assert_eq!(Endpoint::new(Arc::clone(&plans[1]), &sizes).check_sizes(), Ok(()));
+    assert_eq!(plans[1].input_bytes(&sizes), 30);
 }
 
 /// Every block that a rank keeps has one size; the check is of the kept ones alone.

@@ -373,8 +373,8 @@ uint64_t topocoll_plan_messages(const struct topocoll_plan *plan);
 uint64_t topocoll_plan_most_outstanding(const struct topocoll_plan *plan);
 
 /*
- Makes the state of a rank's exchanges; null for a null plan. It allocates; the calls below
- allocate only messages of errors.
+ Makes the state of a rank's exchanges; null for a null plan. It allocates, and so does the first exchange of
+ blocks of several sizes; the other calls below allocate only messages of errors.
 
  # Safety
  `plan` is null or a plan that is not freed.

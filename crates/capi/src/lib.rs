@@ -16,9 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use topocoll::exec::{
-    self, BlockSizes, Endpoint, EndpointMessage, ExecError, Plan, RawBuffers, Region, Token,
-};
+use topocoll::exec::{self, Endpoint, EndpointMessage, ExecError, Plan, RawBuffers, Region, Token};
 
 pub mod regions;
 pub mod request;
@@ -124,12 +122,12 @@ impl ExchangeHandle {
     /// Begins an exchange. One that is refused leaves none begun.
     fn begin(
         &mut self,
-        sizes: impl FnOnce(&Arc<Plan>) -> Result<BlockSizes, Refused>,
+        begin: impl FnOnce(&mut Endpoint) -> Result<(), Refused>,
         memories: impl FnOnce(&Endpoint) -> Result<Memories, Refused>,
     ) -> Result<(), Refused> {
         self.memories = Memories::None;
         self.copies.clear();
-        self.endpoint.begin(sizes(self.endpoint.plan())?);
+        begin(&mut self.endpoint)?;
         self.endpoint.check_sizes()?;
         self.memories = memories(&self.endpoint)?;
         Ok(())
@@ -349,8 +347,8 @@ pub unsafe extern "C" fn topocoll_plan_most_outstanding(plan: *const PlanHandle)
     unsafe { ask(plan, |plan| plan.most_outstanding().into()) }
 }
 
-/// Makes the state of a rank's exchanges; null for a null plan. It allocates; the calls below
-/// allocate only messages of errors.
+/// Makes the state of a rank's exchanges; null for a null plan. It allocates, and so does the first exchange of
+/// blocks of several sizes; the other calls below allocate only messages of errors.
 ///
 /// # Safety
 /// `plan` is null or a plan that is not freed.
@@ -400,7 +398,7 @@ pub unsafe extern "C" fn topocoll_exchange_begin(
     // SAFETY: the caller's promise.
     unsafe {
         ExchangeHandle::guarded(exchange, |exchange| {
-            exchange.begin(|_| Ok(block_bytes.into()), in_buffers(buffers.as_ref())?)
+            exchange.begin(regions::of_equal(block_bytes), in_buffers(buffers.as_ref())?)
         })
     }
 }
@@ -420,7 +418,7 @@ pub unsafe extern "C" fn topocoll_exchange_begin_v(
     unsafe {
         ExchangeHandle::guarded(exchange, |exchange| {
             exchange
-                .begin(|plan| regions::planned(plan, send, receive), in_buffers(buffers.as_ref())?)
+                .begin(|own| regions::begin_v(own, send, receive), in_buffers(buffers.as_ref())?)
         })
     }
 }

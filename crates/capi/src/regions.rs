@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use topocoll::exec::{self, BlockSizes, Buffer, EndpointMessage, Plan, PlannedSizes};
+use topocoll::exec::{self, Buffer, Endpoint, EndpointMessage, Plan, PlannedSizes};
 
 use crate::{
     ExchangeHandle, Kind, Memories, PlanHandle, Refused, Status, argument, exchange_of, guarded,
@@ -64,27 +64,47 @@ impl From<exec::Region> for RegionOf {
     }
 }
 
-/// The sizes of one rank's blocks.
+/// The sizes of the blocks that one rank sends and receives.
 ///
 /// # Safety
-/// Lists that are not null have as many sizes as the plan has blocks.
-pub(crate) unsafe fn planned(
-    plan: &Arc<Plan>,
+/// Lists that are not null have as many sizes as the plan has blocks, as long as the result is used.
+unsafe fn lists<'a>(
+    plan: &Plan,
     send: *const u64,
     receive: *const u64,
-) -> Result<BlockSizes, Refused> {
+) -> Result<[&'a [u64]; 2], Refused> {
     if send.is_null() || receive.is_null() {
         return Err(argument("the list of sizes to send or to receive is null"));
     }
     // SAFETY: not null, and the caller's promise.
-    let (row, column) = unsafe {
-        (
+    unsafe {
+        Ok([
             std::slice::from_raw_parts(send, plan.input_blocks() as usize),
             std::slice::from_raw_parts(receive, plan.problem().ranks as usize),
-        )
-    };
-    let sizes = PlannedSizes::of_rank(plan, row, column).map_err(refused)?;
-    Ok(BlockSizes::Planned(Arc::new(sizes)))
+        ])
+    }
+}
+
+/// Begins with blocks of one size.
+pub(crate) fn of_equal(block_bytes: u64) -> impl FnOnce(&mut Endpoint) -> Result<(), Refused> {
+    move |endpoint| {
+        endpoint.begin(block_bytes);
+        Ok(())
+    }
+}
+
+/// Begins with blocks of several sizes.
+///
+/// # Safety
+/// Lists that are not null have as many sizes as the plan has blocks.
+pub(crate) unsafe fn begin_v(
+    endpoint: &mut Endpoint,
+    send: *const u64,
+    receive: *const u64,
+) -> Result<(), Refused> {
+    // SAFETY: the caller's promise.
+    let [row, column] = unsafe { lists(endpoint.plan(), send, receive)? };
+    endpoint.begin_v(row, column).map_err(refused)
 }
 
 /// Bytes of the memories of an exchange of blocks of several sizes: of the input, the output and the
@@ -111,12 +131,10 @@ pub unsafe extern "C" fn topocoll_plan_bytes_v(
         }
         // SAFETY: the caller's promise.
         let plan = &plan.plan;
-        let sizes = unsafe { planned(plan, send, receive)? };
-        let all = [
-            plan.input_bytes(sizes.clone()),
-            plan.output_bytes(sizes.clone()),
-            plan.workspace_bytes(sizes),
-        ];
+        let [row, column] = unsafe { lists(plan, send, receive)? };
+        let sizes = Arc::new(PlannedSizes::of_rank(plan, row, column).map_err(refused)?);
+        let all =
+            [plan.input_bytes(&sizes), plan.output_bytes(&sizes), plan.workspace_bytes(&sizes)];
         for (i, all) in all.into_iter().enumerate() {
             // SAFETY: not null, and the caller's promise.
             unsafe { bytes.add(i).write(u64::try_from(all).unwrap_or(u64::MAX)) };
@@ -138,7 +156,7 @@ pub unsafe extern "C" fn topocoll_exchange_start(
     // SAFETY: the caller's promise.
     unsafe {
         ExchangeHandle::guarded(exchange, |exchange| {
-            exchange.begin(|_| Ok(block_bytes.into()), |_| Ok(Memories::Regions))
+            exchange.begin(of_equal(block_bytes), |_| Ok(Memories::Regions))
         })
     }
 }
@@ -157,7 +175,7 @@ pub unsafe extern "C" fn topocoll_exchange_start_v(
     // SAFETY: the caller's promise.
     unsafe {
         ExchangeHandle::guarded(exchange, |exchange| {
-            exchange.begin(|plan| planned(plan, send, receive), |_| Ok(Memories::Regions))
+            exchange.begin(|own| begin_v(own, send, receive), |_| Ok(Memories::Regions))
         })
     }
 }

@@ -7,7 +7,8 @@ use topocoll_topology::Rank;
 use crate::error::MOST_BYTES;
 use crate::plan::Plan;
 use crate::{
-    Action, BlockSizes, Buffer, EndpointMessage, ExecError, MemoryCopy, StepFault, Storage, Token,
+    Action, BlockSizes, Buffer, EndpointMessage, ExecError, MemoryCopy, PlanError, PlannedSizes,
+    StepFault, Storage, Token,
 };
 
 /// The state machine of one rank's exchanges, one at a time. It does nothing itself: it returns the
@@ -95,6 +96,27 @@ impl Endpoint {
         if let (BlockSizes::Planned(planned), None) = (&self.block_sizes, &self.refusal) {
             planned.known(&self.plan).begin(&mut self.held);
         }
+    }
+
+    /// Begins the next exchange, in any state of the previous one, of the blocks whose bytes are in `row` by
+    /// destination and in `column` by source. Sizes that the last call of this planned, and that nobody else keeps,
+    /// are planned again in their own memory. After an error the exchange is stopped.
+    ///
+    /// # Errors
+    /// As [`PlannedSizes::of_rank`].
+    pub fn begin_v(&mut self, row: &[u64], column: &[u64]) -> Result<(), PlanError> {
+        self.cancel();
+        let mut sizes = match std::mem::replace(&mut self.block_sizes, BlockSizes::Equal(0)) {
+            BlockSizes::Planned(sizes) => Some(sizes),
+            BlockSizes::Equal(_) => None,
+        };
+        let own = sizes.as_mut().and_then(Arc::get_mut).filter(|own| own.serves_only(&self.plan));
+        let sizes = match own {
+            Some(own) => own.plan_rank_again(row, column).map(|()| sizes)?,
+            None => Some(Arc::new(PlannedSizes::of_rank(&self.plan, row, column)?)),
+        };
+        self.begin(sizes.map_or(BlockSizes::Equal(0), BlockSizes::Planned));
+        Ok(())
     }
 
     /// Begins another exchange of the same block sizes.

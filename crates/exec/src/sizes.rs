@@ -15,15 +15,14 @@
 
 mod sizing;
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-use rayon::prelude::*;
 use topocoll_schedule::{Demand, Problem, Schedule};
-use topocoll_topology::{Rank, parallel};
+use topocoll_topology::Rank;
 
 use crate::places::Joined;
-use crate::plan::{NONE, Plan, all_or_first_error};
+use crate::plan::{NONE, Plan};
 use crate::{Buffer, PlanError, Region};
 
 use sizing::{SentSizes, Sizing};
@@ -77,13 +76,16 @@ impl BlockSizes {
 }
 
 /// Lengths and places of blocks of given sizes, for one or all of a schedule's plans: made once and
-/// kept for any number of exchanges.
+/// kept for any number of exchanges, or planned again for other sizes in the same memory.
 ///
 /// Input and output are the blocks one after the other, in order of their destinations and sources.
 #[derive(Debug)]
 pub struct PlannedSizes {
     /// Of consecutive ranks.
-    ranks: Vec<RankSizes>,
+    ranks: Vec<Sizing>,
+    sent: SentSizes,
+    /// Whether the last sizes were planned to the end.
+    complete: bool,
 }
 
 impl PlannedSizes {
@@ -93,31 +95,9 @@ impl PlannedSizes {
     /// Not one size for each block, or more bytes than a rank can address; blocks that the schedule
     /// splits; a schedule whose ends do not agree. Of several ranks, the first one's error.
     pub fn new(plans: &[Arc<Plan>], demand: &Demand) -> Result<Self, PlanError> {
-        let start = |plan: &Arc<Plan>| Sizing::new(plan, demand.row(plan.rank()).collect());
-        let mut ranks = all_or_first_error(parallel::each(plans).map(start))?;
-        let steps = plans.iter().map(|plan| plan.tags()).max().unwrap_or(0);
-        for step in 0..steps {
-            let sent: Vec<SentSizes> =
-                parallel::each(&mut ranks).map(|rank| rank.sent(step)).collect();
-            let hear = |rank: &mut Sizing| -> Result<(), PlanError> {
-                let plan = Arc::clone(&rank.found.plan);
-                let mut before = HashMap::new();
-                for receive in plan.receives(step) {
-                    let peer = plan.messages[receive as usize].peer;
-                    let before = before.entry(peer).or_insert(0);
-                    let sizes = sent[peer as usize].to(plan.rank.0, *before);
-                    *before += 1;
-                    let heard = sizes.filter(|sizes| sizes.len() == plan.piece_count(receive));
-                    let refused = PlanError::Unpaired { rank: plan.rank, step, peer: Rank(peer) };
-                    rank.found.given.extend_from_slice(heard.ok_or(refused)?);
-                }
-                rank.receive(step);
-                Ok(())
-            };
-            all_or_first_error(parallel::each(&mut ranks).map(hear))?;
-        }
-        let ranks = all_or_first_error(parallel::each(ranks).map(Sizing::finish))?;
-        Ok(Self { ranks })
+        let mut sizes = Self::of_no_bytes(plans)?;
+        sizes.plan_again(demand)?;
+        Ok(sizes)
     }
 
     /// The sizes for one rank, which knows those of the blocks it has, in `row`, and of the blocks it
@@ -127,10 +107,61 @@ impl PlannedSizes {
     /// As [`new`](Self::new), [`PlanError::Passes`] where blocks of other ranks pass through, or
     /// [`PlanError::OwnBlock`] where `row` and `column` disagree about a block that the rank keeps.
     pub fn of_rank(plan: &Arc<Plan>, row: &[u64], column: &[u64]) -> Result<Self, PlanError> {
-        let mut rank = Sizing::new(plan, row.to_vec())?;
+        let mut sizes = Self::of_no_bytes(std::slice::from_ref(plan))?;
+        sizes.plan_rank_again(row, column)?;
+        Ok(sizes)
+    }
+
+    fn of_no_bytes(plans: &[Arc<Plan>]) -> Result<Self, PlanError> {
+        let ranks = plans.iter().map(Sizing::new).collect::<Result<_, _>>()?;
+        Ok(Self { ranks, sent: SentSizes::default(), complete: false })
+    }
+
+    /// Plans for another demand what [`new`](Self::new) planned, without allocation. After an error the sizes
+    /// serve no plan until they are planned again.
+    ///
+    /// Endpoints keep the sizes of their last exchange: two `Arc`s in turn are planned through [`Arc::get_mut`].
+    /// An endpoint plans for itself by [`Endpoint::begin_v`](crate::Endpoint::begin_v).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn plan_again(&mut self, demand: &Demand) -> Result<(), PlanError> {
+        let Self { ranks, sent, complete } = self;
+        *complete = false;
+        ranks.iter_mut().try_for_each(|rank| rank.begin(demand.row(rank.found.plan.rank)))?;
+        let steps = ranks.iter().map(|rank| rank.found.plan.tags()).max().unwrap_or(0);
+        for step in 0..steps {
+            sent.clear();
+            ranks.iter_mut().for_each(|rank| rank.send(step, sent));
+            sent.sort();
+            for rank in &mut *ranks {
+                let plan = &rank.found.plan;
+                for receive in plan.receives(step) {
+                    let peer = Rank(plan.messages[receive as usize].peer);
+                    let heard = sent.take(peer, plan.rank);
+                    let heard = heard.filter(|sizes| sizes.len() == plan.piece_count(receive));
+                    let refused = PlanError::Unpaired { rank: plan.rank, step, peer };
+                    rank.found.given.extend_from_slice(heard.ok_or(refused)?);
+                }
+                rank.receive(step);
+            }
+        }
+        ranks.iter_mut().try_for_each(Sizing::finish)?;
+        *complete = true;
+        Ok(())
+    }
+
+    /// The same for what [`of_rank`](Self::of_rank) planned.
+    pub(crate) fn plan_rank_again(&mut self, row: &[u64], column: &[u64]) -> Result<(), PlanError> {
+        let Self { ranks, sent, complete } = self;
+        *complete = false;
+        let [rank] = &mut **ranks else { panic!("bug: sizes of several ranks") };
+        rank.begin(row.iter().copied())?;
+        let plan = Arc::clone(&rank.found.plan);
         plan.check_sizes("output", column.len(), plan.problem.ranks)?;
         for step in 0..plan.tags() {
-            rank.sent(step);
+            sent.clear();
+            rank.send(step, sent);
             for receive in plan.receives(step) {
                 let mut passes = false;
                 plan.pieces(receive, step, 0, |register, _, _| {
@@ -144,13 +175,14 @@ impl PlannedSizes {
             }
             rank.receive(step);
         }
-        let kept = rank.sizes.iter().zip(column).find(|(given, wanted)| given != wanted);
-        let two = kept.map(|(&given, &wanted)| (given, wanted));
-        let ranks = vec![rank.finish()?];
-        match two {
-            Some((given, wanted)) => Err(PlanError::OwnBlock { rank: plan.rank, given, wanted }),
-            None => Ok(Self { ranks }),
+        let mut kept = rank.sizes.iter().zip(column).filter(|(given, wanted)| given != wanted);
+        let two = kept.next().map(|(&given, &wanted)| (given, wanted));
+        rank.finish()?;
+        if let Some((given, wanted)) = two {
+            return Err(PlanError::OwnBlock { rank: plan.rank, given, wanted });
         }
+        *complete = true;
+        Ok(())
     }
 
     /// Checks that every rank can plan for itself, whatever the sizes are.
@@ -179,12 +211,15 @@ impl PlannedSizes {
     pub fn bytes_beside(plan: &Plan) -> usize {
         let registers = plan.origin.len();
         let copied: usize = plan.moves.iter().map(|moves| moves.registers.len()).sum();
-        let receives = (0..plan.tags()).flat_map(|step| plan.receives(step));
-        let received: usize = receives.map(|receive| plan.piece_count(receive)).sum();
+        let pieces = |messages: Range<u32>| -> usize {
+            messages.map(|message| plan.piece_count(message)).sum()
+        };
+        let received: usize = (0..plan.tags()).map(|step| pieces(plan.receives(step))).sum();
+        let sent = (0..plan.tags()).map(|step| pieces(plan.sends(step))).max().unwrap_or(0);
         let offsets = plan.input_blocks() + plan.problem.ranks + 3;
-        let words = offsets as usize + registers + copied + received + plan.moves.len();
-        // An endpoint keeps the sizes that registers hold.
-        8 * (words + registers) + 4 * registers + size_of::<Weight>() * plan.messages.len()
+        let words = offsets as usize + registers + copied + received + sent + plan.moves.len();
+        // An endpoint keeps the sizes that registers hold, and so does planning.
+        8 * (words + 2 * registers) + 4 * registers + size_of::<Weight>() * plan.messages.len()
     }
 
     /// Those of one rank.
@@ -198,8 +233,13 @@ impl PlannedSizes {
 
     /// Whether they were planned for this plan or an equal one.
     pub(crate) fn serves(&self, plan: &Plan) -> bool {
-        let planned = self.rank(plan.rank).map(|rank| &*rank.plan);
+        let planned = self.rank(plan.rank).filter(|_| self.complete).map(|rank| &*rank.plan);
         planned.is_some_and(|planned| std::ptr::eq(planned, plan) || planned == plan)
+    }
+
+    /// Whether they were planned for this plan alone.
+    pub(crate) fn serves_only(&self, plan: &Plan) -> bool {
+        self.ranks.len() == 1 && self.serves(plan)
     }
 
     /// Those of a rank whose plan they [serve](Self::serves).
@@ -208,8 +248,8 @@ impl PlannedSizes {
     }
 
     fn rank(&self, rank: Rank) -> Option<&RankSizes> {
-        let first = self.ranks.first()?.plan.rank;
-        self.ranks.get(rank.0.checked_sub(first.0)? as usize)
+        let first = self.ranks.first()?.found.plan.rank;
+        self.ranks.get(rank.0.checked_sub(first.0)? as usize).map(|rank| &rank.found)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Once an endpoint is made, exchanges allocate nothing, whatever the size. A threaded driver allocates
+//! Once an endpoint is made, exchanges allocate nothing, whatever the size, and neither do plans for other
+//! sizes of blocks. A threaded driver allocates
 //! the messages under way.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -10,8 +11,8 @@ use topocoll_exec::{
     Action, Endpoint, Memory, PlannedSizes, ThreadedDriver, plan_all, worthwhile_threads,
 };
 use topocoll_schedule::{
-    Block, Collective, Demand, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot,
-    SlotSet, Step, Strided,
+    Block, Collective, Demand, Message, Origin, Parameters, Part, Problem, RankClasses, Recorder,
+    Rule, Schedule, Slot, SlotSet, Step, Strided,
 };
 use topocoll_topology::{Rank, Route};
 
@@ -115,24 +116,76 @@ fn exchanges_allocate_nothing() {
     assert_eq!(taken.count_total, 0);
 }
 
+/// Demands of four ranks: zeros, and other places for the largest block.
+const DEMANDS: [&str; 3] = [
+    "9,0,1,2\n3,4,5,6\n7,8,9,1\n2,3,4,5\n",
+    "0,0,0,0\n60,0,0,0\n0,0,0,70\n0,0,0,0\n",
+    "1,1,1,1\n1,1,1,1\n1,1,1,1\n1,1,1,1\n",
+];
+
 #[test]
-fn exchanges_of_all_to_all_v_allocate_nothing() {
+fn exchanges_of_all_to_all_v_and_plans_for_other_sizes_allocate_nothing() {
     let schedule = schedule();
-    let demand = Demand::read(&schedule.problem, "9,0,1,2\n3,4,5,6\n7,8,9,1\n2,3,4,5\n".as_bytes());
+    let demands = DEMANDS.map(|text| Demand::read(&schedule.problem, text.as_bytes()).unwrap());
     let plans = plan_all(&schedule).unwrap();
-    let sizes = Arc::new(PlannedSizes::new(&plans, &demand.unwrap()).unwrap());
+    let planned = || Arc::new(PlannedSizes::new(&plans, &demands[0]).unwrap());
+    let (mut sizes, mut last) = (planned(), planned());
     let (input, mut output, mut work) = (vec![1; 256], vec![0; 256], vec![0; 1024]);
-    let mut endpoint = Endpoint::new(Arc::clone(&plans[1]), &sizes);
-    let mut done = (0, 0);
+    let mut endpoint = Endpoint::new(Arc::clone(&plans[1]), &last);
+    let mut done = Vec::with_capacity(6);
     let taken = allocation_counter::measure(|| {
-        for _ in 0..3 {
+        for demand in demands.iter().chain(&demands) {
+            Arc::get_mut(&mut sizes).unwrap().plan_again(demand).unwrap();
             endpoint.begin(&sizes);
             let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
-            done = exchange(&mut endpoint, &mut memory);
+            done.push(exchange(&mut endpoint, &mut memory));
+            std::mem::swap(&mut sizes, &mut last);
         }
     });
-    assert!(done.0 >= 4 && done.1 == 4, "{done:?}");
+    assert_eq!(done[..3], done[3..]);
+    assert!(done[0].0 >= 4 && [done[0].1, done[1].1, done[2].1] == [4, 1, 4], "{done:?}");
     assert_eq!(taken.count_total, 0);
+}
+
+#[test]
+fn an_endpoint_plans_for_other_sizes_without_allocation() {
+    let problem = schedule().problem;
+    let mut straight = Recorder::new(problem);
+    for (step, from) in (1..4).flat_map(|step| (0..4).map(move |from| (step, Rank(from)))) {
+        let to = Rank(from.0 ^ step);
+        let blocks = vec![(Block { from, to }, Part::Whole)];
+        straight.push(&Message { step: step - 1, from, to, route: None, blocks });
+    }
+    let origin = Origin { algorithm: "straight".to_owned(), parameters: Parameters::new() };
+    let plans = plan_all(&Schedule::new(problem, origin, straight.finish())).unwrap();
+    let demands = DEMANDS.map(|text| Demand::read(&problem, text.as_bytes()).unwrap());
+    let lists: Vec<[Vec<u64>; 2]> = demands
+        .iter()
+        .map(|demand| [demand.row(Rank(1)).collect(), demand.column(Rank(1)).collect()])
+        .collect();
+    let (input, mut output) = (vec![1; 256], vec![0; 256]);
+    let mut endpoint = Endpoint::new(Arc::clone(&plans[1]), 16u64);
+    let mut messages = 0;
+    let mut exchange_of = |[row, column]: &[Vec<u64>; 2]| {
+        endpoint.begin_v(row, column).unwrap();
+        let mut memory = Memory { input: &input, output: &mut output, work: &mut [] };
+        messages += exchange(&mut endpoint, &mut memory).1;
+    };
+    exchange_of(&lists[0]);
+    let taken = allocation_counter::measure(|| lists.iter().for_each(&mut exchange_of));
+    // No message of no bytes.
+    assert_eq!(messages, 5 + 5 + 1 + 6);
+    assert_eq!(taken.count_total, 0);
+    // What another holder has stays as it is.
+    let held = Arc::new(PlannedSizes::of_rank(&plans[1], &lists[0][0], &lists[0][1]).unwrap());
+    endpoint.begin(&held);
+    endpoint.begin_v(&lists[2][0], &lists[2][1]).unwrap();
+    assert_eq!((endpoint.input_bytes(), plans[1].input_bytes(&held)), (4, 18));
+    // A refused begin leaves nothing begun.
+    endpoint.begin_v(&lists[0][0], &[1; 3]).unwrap_err();
+    assert!(endpoint.poll().is_err());
+    endpoint.begin_v(&lists[0][0], &lists[0][1]).unwrap();
+    assert_eq!(endpoint.input_bytes(), 18);
 }
 
 #[test]

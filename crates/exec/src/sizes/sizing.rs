@@ -1,7 +1,8 @@
 //! Follows the sizes of blocks through a rank's steps.
 
-use std::ops::Range;
 use std::sync::Arc;
+
+use topocoll_topology::Rank;
 
 use super::{RankSizes, Weight};
 use crate::PlanError;
@@ -9,37 +10,59 @@ use crate::error::MOST_BYTES;
 use crate::plan::{NONE, Plan};
 
 /// Follows the sizes through a rank's steps.
+#[derive(Debug)]
 pub(super) struct Sizing {
-    /// What has been found, without the offsets.
+    /// What has been found. Before [`finish`](Self::finish) `work` has the largest block that passes through
+    /// each register.
     pub(super) found: RankSizes,
-    row: Vec<u64>,
     /// By register, the size of the block it holds.
     pub(super) sizes: Vec<u64>,
-    /// By register, the largest that passes.
-    room: Vec<u64>,
     too_large: bool,
 }
 
-/// What a rank sends in a step.
-#[derive(Default)]
+/// What ranks send in a step.
+#[derive(Default, Debug)]
 pub(super) struct SentSizes {
     /// Of the pieces of all messages.
     sizes: Vec<u64>,
-    /// Where those of each message are, by peer.
-    messages: Vec<(u32, Range<usize>)>,
+    messages: Vec<SentMessage>,
+}
+
+/// Ends of a message, and where the sizes of its pieces begin and end. Of messages with the same ends, the first
+/// counts those that have been taken.
+#[derive(Debug)]
+struct SentMessage {
+    ends: (Rank, Rank),
+    pieces: (usize, usize),
+    taken: usize,
 }
 
 impl SentSizes {
-    /// The sizes of the pieces of the message to `peer` that follows `before` others to it.
-    pub(super) fn to(&self, peer: u32, before: usize) -> Option<&[u64]> {
-        let first = self.messages.partition_point(|&(other, _)| other < peer);
-        let (other, pieces) = self.messages.get(first + before)?;
-        (*other == peer).then(|| &self.sizes[pieces.clone()])
+    pub(super) fn clear(&mut self) {
+        self.sizes.clear();
+        self.messages.clear();
+    }
+
+    /// Puts the messages in order of their ends. Those with the same ends keep their order.
+    pub(super) fn sort(&mut self) {
+        self.messages.sort_unstable_by_key(|message| (message.ends, message.pieces));
+    }
+
+    /// The sizes of the pieces of the next message from a rank to another.
+    pub(super) fn take(&mut self, from: Rank, to: Rank) -> Option<&[u64]> {
+        let ends = (from, to);
+        let first = self.messages.partition_point(|message| message.ends < ends);
+        let taken = &mut self.messages.get_mut(first)?.taken;
+        *taken += 1;
+        let next = first + *taken - 1;
+        let message = self.messages.get(next).filter(|message| message.ends == ends)?;
+        Some(&self.sizes[message.pieces.0..message.pieces.1])
     }
 }
 
 impl Sizing {
-    pub(super) fn new(plan: &Arc<Plan>, row: Vec<u64>) -> Result<Self, PlanError> {
+    /// Memory for the sizes of a plan.
+    pub(super) fn new(plan: &Arc<Plan>) -> Result<Self, PlanError> {
         if let Some(&(first, end)) = plan.parts.first() {
             let cut = if first > 0 { first } else { end };
             return Err(PlanError::Split { rank: plan.rank, cut });
@@ -47,9 +70,7 @@ impl Sizing {
         if plan.aside.is_some() {
             return Err(PlanError::InPlace { rank: plan.rank });
         }
-        plan.check_sizes("input", row.len(), plan.input_blocks())?;
-        let registers = plan.origin.len();
-        let mut last_write = vec![NONE; registers];
+        let mut last_write = vec![NONE; plan.origin.len()];
         let mut moves = plan.moves.iter().peekable();
         for step in 0..plan.tags() {
             while let Some(moves) = moves.next_if(|moves| moves.step == step) {
@@ -63,7 +84,6 @@ impl Sizing {
                 });
             }
         }
-        let size = |&block: &u32| if block == NONE { 0 } else { row[block as usize] };
         let nothing = Weight { bytes: 0, first: 0, staged: false };
         let found = RankSizes {
             plan: Arc::clone(plan),
@@ -77,12 +97,26 @@ impl Sizing {
             scratch: 0,
             staging: 0,
         };
-        let (sizes, room) = (plan.origin.iter().map(size).collect(), vec![0; registers]);
-        Ok(Self { found, row, sizes, room, too_large: false })
+        Ok(Self { found, sizes: Vec::new(), too_large: false })
     }
 
-    /// Does a step's copies, and gives the sizes of the pieces of what is sent.
-    pub(super) fn sent(&mut self, step: u32) -> SentSizes {
+    /// Begins with the sizes of the blocks of the input.
+    pub(super) fn begin(&mut self, row: impl Iterator<Item = u64>) -> Result<(), PlanError> {
+        let Self { found, sizes, too_large } = self;
+        let plan = &found.plan;
+        *too_large = !fill_offsets(&mut found.input, row);
+        plan.check_sizes("input", found.input.len() - 1, plan.input_blocks())?;
+        found.work.clear();
+        found.work.resize(plan.origin.len(), 0);
+        found.given.clear();
+        found.moved.clear();
+        (found.scratch, found.staging) = (0, 0);
+        found.begin(sizes);
+        Ok(())
+    }
+
+    /// Does a step's copies, and adds what is sent.
+    pub(super) fn send(&mut self, step: u32, sent: &mut SentSizes) {
         let plan = Arc::clone(&self.found.plan);
         if let Some((_, moves)) = plan.moves(step) {
             let found = &mut self.found;
@@ -97,7 +131,6 @@ impl Sizing {
                 self.give(to, self.found.given[first + j], 2 * step);
             }
         }
-        let mut sent = SentSizes::default();
         for send in plan.sends(step) {
             let first = sent.sizes.len();
             plan.pieces(send, step, 0, |register, _, _| {
@@ -105,12 +138,10 @@ impl Sizing {
             });
             let of_message = &sent.sizes[first..];
             self.found.messages[send as usize].bytes = total(of_message, &mut self.too_large);
-            let peer = plan.messages[send as usize].peer;
-            sent.messages.push((peer, first..sent.sizes.len()));
+            let ends = (plan.rank, Rank(plan.messages[send as usize].peer));
+            let pieces = (first, sent.sizes.len());
+            sent.messages.push(SentMessage { ends, pieces, taken: 0 });
         }
-        // Those to one peer keep their order.
-        sent.messages.sort_by_key(|&(peer, _)| peer);
-        sent
     }
 
     /// Does a step's receives, the sizes of whose pieces have been appended to `given`.
@@ -134,36 +165,43 @@ impl Sizing {
         let at = register as usize;
         self.sizes[at] = bytes;
         if self.found.last_write[at] != time || register >= self.found.plan.problem.ranks {
-            self.room[at] = self.room[at].max(bytes);
+            self.found.work[at] = self.found.work[at].max(bytes);
         }
     }
 
-    pub(super) fn finish(mut self) -> Result<RankSizes, PlanError> {
-        let plan = Arc::clone(&self.found.plan);
-        let ranks = plan.problem.ranks as usize;
-        let mut offsets = |sizes: &[u64]| {
-            let mut end = Some(0u64);
-            let mut offsets = vec![0];
-            for &bytes in sizes {
-                end = end.and_then(|end| end.checked_add(bytes));
-                offsets.push(end.unwrap_or(0));
-            }
-            self.too_large |= end.is_none_or(|end| end > MOST_BYTES);
-            offsets
-        };
-        let (input, output, work) =
-            (offsets(&self.row), offsets(&self.sizes[..ranks]), offsets(&self.room));
-        if self.too_large {
-            return Err(PlanError::Bytes { rank: plan.rank });
+    /// Gives the blocks their places.
+    pub(super) fn finish(&mut self) -> Result<(), PlanError> {
+        let Self { found, sizes, too_large } = self;
+        let (rank, ranks) = (found.plan.rank, found.plan.problem.ranks as usize);
+        *too_large |= !fill_offsets(&mut found.output, sizes[..ranks].iter().copied());
+        *too_large |= !add_up(&mut found.work);
+        if *too_large {
+            return Err(PlanError::Bytes { rank });
         }
-        let (count, most) = (self.found.given.len() as u64, u32::MAX.into());
+        let (count, most) = (found.given.len() as u64, u32::MAX.into());
         if count > most {
             return Err(PlanError::TooMany { what: "blocks received", count, most });
         }
-        let mut sizes = RankSizes { input, output, work, ..self.found };
-        sizes.stage()?;
-        Ok(sizes)
+        found.stage(sizes)
     }
+}
+
+/// Where each of some sizes begins, and where the last ends, as far as that is numbered.
+fn fill_offsets(offsets: &mut Vec<u64>, sizes: impl Iterator<Item = u64>) -> bool {
+    offsets.clear();
+    offsets.extend(sizes);
+    add_up(offsets)
+}
+
+/// Replaces sizes by where each begins, and appends where the last ends. Whether all is numbered.
+fn add_up(sizes: &mut Vec<u64>) -> bool {
+    let mut end = 0u64;
+    for size in &mut *sizes {
+        let next = end.saturating_add(*size);
+        *size = std::mem::replace(&mut end, next);
+    }
+    sizes.push(end);
+    end <= MOST_BYTES
 }
 
 /// The sum of sizes, and whether it is too large to number.
@@ -176,16 +214,15 @@ fn total(sizes: &[u64], too_large: &mut bool) -> u64 {
 impl RankSizes {
     /// Finds which messages pass through staging memory: those that do for equal blocks, and those
     /// whose pieces have been parted.
-    fn stage(&mut self) -> Result<(), PlanError> {
+    fn stage(&mut self, sizes: &mut Vec<u64>) -> Result<(), PlanError> {
         let plan = Arc::clone(&self.plan);
-        let mut sizes = Vec::new();
-        self.begin(&mut sizes);
+        self.begin(sizes);
         for step in 0..plan.tags() {
-            self.copied(step, &mut sizes);
+            self.copied(step, sizes);
             let mut staged = 0u64;
             for message in plan.step_messages(step) {
                 let mut regions = 0;
-                self.regions(message, step, &sizes, |_| regions += 1);
+                self.regions(message, step, sizes, |_| regions += 1);
                 let weight = &mut self.messages[message as usize];
                 let for_equal = plan.messages[message as usize].slots.is_staged();
                 weight.staged = weight.bytes > 0 && (for_equal || regions > 1);
@@ -197,7 +234,7 @@ impl RankSizes {
                 }
             }
             self.staging = self.staging.max(staged);
-            self.receive(step, &mut sizes);
+            self.receive(step, sizes);
         }
         Ok(())
     }

@@ -11,10 +11,9 @@
 //! larger than it.
 
 use std::ffi::c_int;
-use std::sync::Arc;
 
 use crate::symbols as mpi;
-use topocoll::exec::{Endpoint, PlannedSizes, RawBuffers};
+use topocoll::exec::{Endpoint, RawBuffers};
 use topocoll::{Collective, Sync};
 
 use super::blocks::{Blocks, Placed};
@@ -209,33 +208,31 @@ pub(crate) fn rank_of(order: Option<&[u32]>) -> impl Fn(u32) -> u32 + Copy {
 /// # Safety
 /// The buffers have the blocks.
 pub(crate) unsafe fn exchange_vector(
-    planned: &Exchange,
+    planned: &mut Exchange,
     send: Option<Vector>,
     receive: Vector,
     kept: (&mut Channel, &mut Memory),
     window: Option<&mut Window>,
 ) -> Result<(), Failed> {
-    let (plan, order) = (planned.endpoint.plan(), planned.order.as_deref());
+    let Exchange { endpoint, order, sync, .. } = planned;
+    let (operation, own) = (endpoint.plan().problem().operation, endpoint.plan().rank().0);
+    let order = order.as_deref();
     let (rank_of, in_place) = (rank_of(order), send.is_none());
-    let own = plan.rank().index();
-    let from = send.unwrap_or_else(|| match plan.problem().operation {
+    let from = send.unwrap_or_else(|| match operation {
         Collective::AllToAll => receive.clone(),
-        Collective::AllGather => receive.only(rank_of(own as u32)),
+        Collective::AllGather => receive.only(rank_of(own)),
     });
-    let operation = plan.problem().operation;
     let from = if operation == Collective::AllToAll { from.in_order(order) } else { from };
     let to = receive.in_order(order);
     let (row, column) = (from.sizes(), to.sizes());
-    let sizes = PlannedSizes::of_rank(plan, &row, &column);
-    let sizes = Arc::new(sizes.map_err(|_| Failed(mpi::MPI_ERR_COUNT as c_int))?);
-    let mut endpoint = Endpoint::new(Arc::clone(plan), &sizes);
+    endpoint.begin_v(&row, &column).map_err(|_| Failed(mpi::MPI_ERR_COUNT as c_int))?;
     let (begins, ends) = (offsets(&row), offsets(&column));
     let row = (!in_place && from.is_dense(&begins)).then(|| from.elements.data());
     let input = Side { row, block: |i| (from.block(i), 0, begins[i as usize] as usize) };
     let row = (to.is_dense(&ends) && !keeps_input(operation, in_place)).then(|| to.elements.data());
     let output = Side { row, block: |i| (to.block(i), 0, ends[i as usize] as usize) };
     // SAFETY: the caller's promise.
-    unsafe { perform(&mut endpoint, &input, &output, kept, rank_of, planned.sync, window) }
+    unsafe { perform(endpoint, &input, &output, kept, rank_of, *sync, window) }
 }
 
 /// Memory beside the program's buffers, kept from one exchange to the next.
@@ -320,6 +317,8 @@ pub(crate) unsafe fn perform(
 
 #[cfg(test)]
 mod tests {
+    use topocoll::exec::PlannedSizes;
+
     use super::*;
 
     #[test]
