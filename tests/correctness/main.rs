@@ -13,6 +13,7 @@ mod lattices;
 mod link_matchings;
 mod matchings;
 mod mutants;
+mod node_matchings;
 mod nodes;
 mod offsets;
 mod periods;

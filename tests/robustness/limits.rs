@@ -73,7 +73,7 @@ const ROWS: [Row; 44] = [
     ),
     ("slots of a plan and ranks together", 1 << 30, slots, "at most 1073741824"),
     ("steps of a plan", (1 << 31) - 3, steps, "at most 2147483645"),
-    ("ranks of demand-matchings", 2048, demand, "at most 2048 ranks"),
+    ("ranks of demand-matchings and node-matchings", 2048, demand, "at most 2048 ranks"),
     ("ranks of tokens that experts receive", 1024, tokens_of_ranks, "at most 1024"),
     ("experts of all tokens of all ranks", 1 << 26, tokens, "are at most 67108864"),
     ("ranks of link-matchings", 512, matched, "at most 512 ranks"),
@@ -426,13 +426,18 @@ fn steps(steps: u64) -> Result<(), String> {
 }
 
 fn demand(ranks: u64) -> Result<(), String> {
-    let machine = machine(&format!("full:{ranks}")).unwrap();
-    let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1).unwrap();
-    let refused =
-        schedule_of(&machine, &problem, "demand-matchings", &Parameters::new()).unwrap_err();
-    let refused = refused.to_string();
-    // Otherwise the demand matrix is missing.
-    if refused.contains("(--demand)") { Ok(()) } else { Err(refused) }
+    for (form, name) in [
+        (format!("full:{ranks}"), "demand-matchings"),
+        (format!("cluster:{},1", ranks - 1), "node-matchings"),
+    ] {
+        let machine = machine(&form).unwrap();
+        let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1).unwrap();
+        let refused = schedule_of(&machine, &problem, name, &Parameters::new()).unwrap_err();
+        // Otherwise the demand matrix is missing.
+        let refused = Some(refused.to_string()).filter(|refused| !refused.contains("(--demand)"));
+        refused.map_or(Ok(()), Err)?;
+    }
+    Ok(())
 }
 
 fn routed_to(ranks: u64, tokens: u64) -> Result<(), String> {

@@ -15,6 +15,7 @@ pub(crate) mod link_matchings;
 pub(crate) mod minimum_startup;
 pub(crate) mod neighbour_rings;
 pub(crate) mod node_aware;
+pub(crate) mod node_matchings;
 pub(crate) mod node_radix;
 pub(crate) mod one_factor;
 pub(crate) mod pairwise_xor;

@@ -74,6 +74,7 @@ const ALGORITHMS: &[&dyn Algorithm] = &[
     &alltoall::node_aware::NodeAware,
     &alltoall::node_radix::NodeRadix,
     &alltoall::demand_matchings::DemandMatchings,
+    &alltoall::node_matchings::NodeMatchings,
     &allgather::concat::Concat,
     &allgather::gather_broadcast::GatherBroadcast,
     &allgather::recursive_doubling::RecursiveDoubling,

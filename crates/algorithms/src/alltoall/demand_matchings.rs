@@ -22,21 +22,25 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Rank, Route, Shape, Topology};
 
-use crate::factor::colouring::{Colouring, Edge, Used, first_free};
+use crate::factor::colouring::{Colouring, Edge, Used, first_free, in_steps};
 use crate::layout::matching_layout::MatchingLayout;
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct DemandMatchings;
 
 /// Every message is coloured and stored.
-const MOST_RANKS: u32 = 2048;
+pub(super) const MOST_RANKS: u32 = 2048;
 
 /// The bits of a message's rank in keys, of its distance, and of a digit of its size by which they are
 /// sorted.
 const BITS: u32 = MOST_RANKS.ilog2();
 
 /// The parameter.
-const STARTUP: &str = "startup";
+pub(super) const STARTUP: &str = "startup";
+pub(super) const STARTUP_PARAMETER: Parameter = Parameter::number(
+    STARTUP,
+    "the bytes that take as long as a startup: the more, the fewer matchings; those of the machine unless given",
+);
 
 /// A message's step and other end.
 type Partner = (u32, Rank);
@@ -314,21 +318,7 @@ impl Matchings {
     fn in_steps(&mut self) {
         let Self { ports, weights, falling, step_of, messages, order, partners, .. } = self;
         let (ports, ranks) = (*ports as usize, partners.ranks as usize);
-        falling.clear();
-        falling.extend(0..weights.len() as u32);
-        falling.sort_unstable_by_key(|&matching| {
-            (std::cmp::Reverse(weights[matching as usize]), matching)
-        });
-        step_of.clear();
-        step_of.resize(weights.len(), 0);
-        for (place, &matching) in falling.iter().enumerate() {
-            step_of[matching as usize] = (place / ports) as u32;
-        }
-        // The heaviest matching of a step is its first; nothing moves in steps of empty blocks.
-        let largest = falling.iter().step_by(ports).map(|&matching| weights[matching as usize]);
-        let (moving, bytes) = largest
-            .filter(|&weight| weight > 0)
-            .fold((0, 0), |(steps, bytes), weight| (steps + 1, bytes + u128::from(weight)));
+        let (moving, bytes) = in_steps(weights, ports, falling, step_of);
         self.claims = Claims::new(moving, bytes);
         partners.steps = weights.len().div_ceil(ports) as u32;
         // The places of the messages of each step, then of each rank.
@@ -371,7 +361,8 @@ impl Partners {
     }
 }
 
-fn at(ends: &[Partner], step: u32) -> impl Iterator<Item = Rank> + '_ {
+/// What a list in order of steps has for a step.
+pub(super) fn at<T: Copy>(ends: &[(u32, T)], step: u32) -> impl Iterator<Item = T> {
     let first = ends.partition_point(|end| end.0 < step);
     ends[first..].iter().take_while(move |end| end.0 == step).map(|end| end.1)
 }
@@ -409,10 +400,7 @@ static INFO: Info = Info::new(
     "every block straight to its destination, blocks of nearly equal size at the same time",
     "edge colouring (Koenig 1916), largest first",
 )
-.taking(&[Parameter::number(
-    STARTUP,
-    "the bytes that take as long as a startup: the more, the fewer matchings; those of the machine unless given",
-)])
+.taking(&[STARTUP_PARAMETER])
 .by_demand();
 
 impl Algorithm for DemandMatchings {

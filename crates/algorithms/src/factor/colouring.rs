@@ -244,6 +244,29 @@ impl Colouring {
     }
 }
 
+/// Gives each matching its step, by falling weight, `ports` of them in a step, and lists them in this order. Returns the
+/// steps in which something moves, and the sum of their heaviest.
+pub(crate) fn in_steps(
+    weights: &[u64],
+    ports: usize,
+    falling: &mut Vec<u32>,
+    step_of: &mut Vec<u32>,
+) -> (u64, u128) {
+    falling.clear();
+    falling.extend(0..weights.len() as u32);
+    let weight = |&matching: &u32| weights[matching as usize];
+    falling.sort_unstable_by_key(|matching| (std::cmp::Reverse(weight(matching)), *matching));
+    step_of.clear();
+    step_of.resize(weights.len(), 0);
+    for (place, &matching) in falling.iter().enumerate() {
+        step_of[matching as usize] = (place / ports) as u32;
+    }
+    // The heaviest matching of a step is its first; nothing moves in steps of empty blocks.
+    let largest = falling.iter().step_by(ports).map(weight);
+    let moving = largest.filter(|&weight| weight > 0);
+    moving.fold((0, 0), |(steps, bytes), weight| (steps + 1, bytes + u128::from(weight)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
