@@ -99,6 +99,86 @@ assert np.array_equal(ring(y), np.broadcast_to(y, (8, 8, 5)))
     run(code, 8)
 
 
+#: Moves tokens along the matchings of a plan, and compares the result with what JAX documents of
+#: ``lax.ragged_all_to_all``, and with that function itself on backends that have it.
+RAGGED = """
+import sys
+import jax, numpy as np, topocoll as tc
+from jax import lax, numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec as P
+
+def documented(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes):
+    # Row i of each array is that of device i.
+    assert np.array_equal(send_sizes, recv_sizes.T)
+    result = np.array(output)
+    for i, j in np.ndindex(send_sizes.shape):
+        first, place, size = input_offsets[i, j], output_offsets[i, j], send_sizes[i, j]
+        result[j, place : place + size] = operand[i, first : first + size]
+    return result
+
+# The example in its documentation.
+found = documented(*map(np.array, (
+    [[1, 2, 2], [3, 4, 0]], [[0] * 4] * 2, [[0, 1]] * 2, [[1, 2], [1, 1]], [[0, 0], [1, 2]], [[1, 1], [2, 1]]
+)))
+assert found.tolist() == [[1, 3, 0, 0], [2, 2, 4, 0]]
+
+machine, ranks, hidden = tc.machine(sys.argv[1]), 8, 3
+mesh = jax.make_mesh((ranks,), ("x",))
+
+def exchanged(sizes, plan):
+    shape = (ranks, max(sizes.sum(1).max(), 1), hidden)
+    operand = np.random.default_rng(2).normal(size=shape).astype(np.float32)
+    output = np.full((ranks, max(sizes.sum(0).max(), 1) + 2, hidden), -1, np.float32)
+    inputs, outputs = np.cumsum(sizes, 1) - sizes, np.cumsum(sizes, 0) - sizes
+    own = np.arange(ranks)
+    # A rank's own tokens, then matching by matching: the receiver of each rank, and -1 for none.
+    matchings = [own, *np.asarray(plan.to)]
+
+    def moved(operand, output):
+        operand, output, rank = operand[0], output[0], lax.axis_index("x")
+        for to in matchings:
+            pairs = [(r, int(to[r])) for r in own if to[r] >= 0]
+            # By rank the first token sent, where received ones go, and their number.
+            first, place, size = np.zeros((3, ranks), int)
+            for r, receiver in pairs:
+                first[r], place[receiver] = inputs[r, receiver], outputs[r, receiver]
+                size[receiver] = sizes[r, receiver]
+            row = jnp.arange(max(size.max(), 1))
+            rows = operand.at[jnp.asarray(first)[rank] + row].get(mode="clip")
+            rows = lax.ppermute(rows, "x", pairs)
+            places = jnp.where(row < jnp.asarray(size)[rank], jnp.asarray(place)[rank] + row, len(output))
+            output = output.at[places].set(rows, mode="drop")
+        return output[None]
+
+    put = lambda x: jax.device_put(np.asarray(x), NamedSharding(mesh, P("x")))
+    run = jax.jit(jax.shard_map(moved, mesh=mesh, in_specs=(P("x"),) * 2, out_specs=P("x")))
+    found = np.asarray(run(put(operand), put(output)))
+    lists = [x.astype(np.int32) for x in (inputs, sizes, outputs, sizes.T)]
+    assert np.array_equal(found, documented(operand, output, *lists))
+    own_exchange = jax.shard_map(
+        lambda *x: lax.ragged_all_to_all(*(one[0] for one in x), axis_name="x")[None],
+        mesh=mesh, in_specs=(P("x"),) * 6, out_specs=P("x"),
+    )
+    try:
+        wanted = np.asarray(jax.jit(own_exchange)(*map(put, (operand, output, *lists))))
+    except jax.errors.JaxRuntimeError as error:
+        assert "UNIMPLEMENTED" in str(error), error
+        return
+    assert np.array_equal(found, wanted)
+
+random = np.random.default_rng(1)
+drawn, hot = random.integers(0, 9, (2, ranks, ranks))
+hot[:, 5] = 20
+for sizes in [drawn, hot, drawn * np.eye(ranks, dtype=int)]:
+    exchanged(sizes, tc.plan(sizes * hidden * 4, machine))
+"""
+
+
+@pytest.mark.parametrize("name", ["full:8", "cluster:4,4"])
+def test_a_plan_does_what_ragged_all_to_all_does(name: str) -> None:
+    run(RAGGED, 8, name)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "ports", "op", "which"),
