@@ -202,7 +202,7 @@ fn blocks_that_met_failures_move_by_class() {
 
 /// 4,095 ranks take seconds, and one port is led around a failed node in little more than on the whole machine.
 #[test]
-fn a_failed_node_of_4096_costs_a_fifth() {
+fn a_failed_node_of_4096_costs_a_thirteenth() {
     let whole = with_ports("torus:16x16x16", 1);
     let machine = with_ports("torus:16x16x16/0,0,0", 1);
     let settings = settings(&machine);
@@ -214,7 +214,7 @@ fn a_failed_node_of_4096_costs_a_fifth() {
     let (steps, volume) = counted(&whole, "strided-rings", &own.collect()).unwrap();
     let (found, moved) = counted(&machine, "repair", setting).unwrap();
     println!("{steps} steps, {volume}; {found} steps, {moved}");
-    assert!(found == steps && 5 * moved < 6 * volume);
+    assert!(found == steps && 13 * moved < 14 * volume);
 }
 
 /// Whether parts of blocks, which may be too many to move, stay together.

@@ -2,7 +2,8 @@
 //!
 //! Choices that take at most twice the least time in step are simulated without barriers, all by one model,
 //! and ordered by the larger of both times. As no time is below that in step, a choice is simulated first
-//! where it may still be the best; the others follow as far as the messages of the budget go.
+//! where it may still be the best; the others follow as far as the messages of the budget go. A choice of which
+//! only a floor is known is counted on, until it is slower than the best: that takes a part of its simulation.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -12,10 +13,11 @@ use topocoll_analysis::contention::{
     AllToAll, ChannelClasses, ContentionModel, Control, MODELS, Request, Settings, estimate,
     in_seconds, simulate,
 };
+use topocoll_analysis::{Counts, count_while};
 use topocoll_schedule::{Parameters, Schedule};
 use topocoll_topology::parallel;
 
-use crate::price::best_time;
+use crate::price::{Price, Priced, best_time};
 use crate::simulated::{FreeRunning, NotSimulated, free_running};
 use crate::{Choice, Exchange};
 
@@ -100,7 +102,17 @@ impl FreeRuns {
             }
             // The first ones only as far as they are simulated in any case.
             let most = if next == 0 { WITHIN * time(choice) } else { best };
-            let may = choices[next..].iter().take(BATCH).skip(1).take_while(|of| time(of) <= most);
+            if next > 0 && is_floor(choice) {
+                let case = self.case(of, choice)?;
+                self.left.checked_sub(case.messages)?;
+                count_on(of.exchange, &case.schedule, &mut choices[next], best);
+                if time(&choices[next]) >= best {
+                    next += 1;
+                    continue;
+                }
+            }
+            let may = choices[next..].iter().take(BATCH).skip(1);
+            let may = may.take_while(|choice| !is_floor(choice) && time(choice) <= most);
             let end = next + 1 + may.count();
             let batch = &mut choices[next..end];
             let cases: Vec<_> = batch.iter().map(|choice| self.case(of, choice)).collect();
@@ -121,7 +133,8 @@ impl FreeRuns {
     fn simulate_rest(&mut self, of: Of<'_>, choices: &mut [Choice], most: f64) {
         let mut cases = Vec::new();
         for (place, choice) in choices.iter().enumerate() {
-            if choice.price.time.total() <= most
+            if !is_floor(choice)
+                && choice.price.time.total() <= most
                 && let Some(case) = self.case(of, choice)
                 && let Some(left) = self.left.checked_sub(case.messages)
             {
@@ -178,6 +191,23 @@ impl FreeRuns {
 /// The models that are fast enough, the one to try first at the head.
 fn models() -> impl Iterator<Item = &'static ContentionModel> {
     MODELS.iter().filter(|model| model.simulates_schedules())
+}
+
+fn is_floor(choice: &Choice) -> bool {
+    choice.price.priced == Priced::AtLeast
+}
+
+/// Counts the steps of a choice until they take `most` seconds: its price, or a higher floor.
+fn count_on(exchange: &Exchange<'_>, schedule: &Schedule, choice: &mut Choice, most: f64) {
+    let (machine, memory) = (exchange.machine(), exchange.limits().memory);
+    let go_on = |_, counts: &Counts| counts.time.total() < most;
+    let Ok((steps, counts)) = count_while(schedule, machine, memory, None, go_on) else { return };
+    if steps == schedule.rule().steps() {
+        choice.price = Price::counted(&counts);
+    } else {
+        let time = &mut choice.price.time;
+        time.transmission += (counts.time.total() - time.total()).max(0.0);
+    }
 }
 
 /// By the larger of both times; equal ones keep their order.

@@ -188,6 +188,9 @@ fn run_freely(exchange: &Exchange<'_>, selection: &mut Selection, pool: &mut Poo
     let schedule = |choice: &Choice| pool.schedule(exchange, choice);
     let of = Of { exchange, schedule: &schedule };
     let Some(mut runs) = FreeRuns::rank(of, &mut selection.choices) else { return };
+    // Floors may be higher.
+    selection.choices =
+        selection.choices.drain(..).map(|choice| choice.over(&selection.bound)).collect();
     let otherwise = selection.best().and_then(|best| runs.otherwise(of, best));
     let model = runs.model();
     let mut up_to = None;

@@ -13,7 +13,7 @@
 //! the fewest messages are left out, and their blocks get other paths. So a schedule of single blocks
 //! becomes one of fewer startups.
 //!
-//! With `moved=cut` only blocks that were cut move, over few connections more than they need. It requires a schedule
+//! With `moved=cut` only blocks that were cut move, each so that the fewest steps get longer. It requires a schedule
 //! without copies in which many ranks do the same, which is followed by one rank of each class ([`equivalent`]). The
 //! result is the schedule of the whole machine with tables of these blocks ([`exceptions`]). Time and memory grow with
 //! the messages of all ranks, and with the blocks that meet failures: of 4,096 ranks about 40,000 a failed node. So
@@ -191,9 +191,20 @@ impl<'r> Machines<'r> {
             None => found.count()..=found.count() + MOST_ADDED,
         };
         let ranks = self.request.problem.ranks as usize;
-        let mut tried = numbers.map(|steps| found.connections(steps, followed.sent.len()));
-        let connections = tried.find(|connections| reach_all(connections, ranks));
-        let connections = connections.ok_or(Unfit::Steps)?;
+        let connected = |steps| {
+            let connections = found.connections(steps, followed.sent.len());
+            reach_all(&connections, ranks).then_some(connections)
+        };
+        // With more steps, ranks reach all that they reach with fewer.
+        let (mut fewest, most) = numbers.into_inner();
+        let mut connections = connected(fewest).or_else(|| connected(most)).ok_or(Unfit::Steps)?;
+        while fewest + 1 < connections.count() {
+            let middle = fewest.midpoint(connections.count());
+            match connected(middle) {
+                Some(fewer) => connections = fewer,
+                None => fewest = middle,
+            }
+        }
         let (pieces, loads) = self.pieces(&followed, &connections)?;
         let places = (0..).zip(&self.nodes).filter(|(_, node)| node.is_some());
         let places: Vec<Rank> = places.map(|(rank, _)| Rank(rank)).collect();

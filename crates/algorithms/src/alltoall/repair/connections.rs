@@ -49,8 +49,8 @@ pub(super) struct Steps<'r> {
 pub(super) struct Connections {
     ranks: u32,
     pub(super) all: Vec<Connection>,
-    /// Their receivers.
-    pub(super) to: Vec<u32>,
+    /// Their senders and receivers.
+    pub(super) ends: Vec<[u32; 2]>,
     /// The first connection of each step.
     first: Vec<usize>,
     /// By step, the step of the schedule that it is; `None` for one that was added.
@@ -74,7 +74,7 @@ impl Connections {
             if let Some(message) = connection.message {
                 self.of_message[message as usize] = self.all.len() as u32;
             }
-            self.to.push(connection.to);
+            self.ends.push([connection.from, connection.to]);
             self.all.push(connection);
         }
     }

@@ -1,9 +1,10 @@
 //! Schedules in which many ranks do the same: the messages and blocks of one rank of each class stand for all.
 
+use std::collections::BTreeMap;
 use std::iter::successors;
 use std::ops::Range;
 
-use topocoll_schedule::{Part, Period, RankClasses, Schedule, SlotSet};
+use topocoll_schedule::{Block, Part, Period, RankClasses, Schedule, SlotSet};
 use topocoll_topology::{MixedRadix, Rank, Route, Shape, Topology};
 
 use super::follow::{NONE, pieces_of};
@@ -182,27 +183,27 @@ impl Equivalent {
     fn start(&self, schedule: &Schedule) -> Option<Vec<Vec<Held>>> {
         let (rule, ranks) = (schedule.rule(), self.ranks as usize);
         let (mut first, mut other, mut all) = (Vec::new(), Vec::new(), Vec::new());
+        // By translation, where it moves each rank.
+        let mut moved: BTreeMap<Rank, Vec<Rank>> = BTreeMap::new();
         for (class, members) in self.members.iter().enumerate() {
             let (representative, others) = members.split_first()?;
             rule.initial_layout(*representative, &mut first);
-            let seen = first.iter().map(|block| {
-                block.map(|block| self.classes.displacement(*representative, block.to))
-            });
-            let seen: Vec<Option<Rank>> = seen.collect();
-            for rank in others {
-                rule.initial_layout(*rank, &mut other);
-                let same = seen.iter().zip(&other).all(|(seen, other)| match (seen, other) {
-                    (None, None) => true,
-                    (Some(to), Some(other)) => {
-                        other.from == *rank && other.to == self.classes.moved(*rank, *to)
-                    }
-                    _ => false,
+            let mut expected = first.clone();
+            for (&before, &rank) in members.iter().zip(others) {
+                let by = self.classes.displacement(before, rank);
+                let moved = moved.entry(by).or_insert_with(|| {
+                    (0..self.ranks).map(|from| self.classes.moved(Rank(from), by)).collect()
                 });
-                if !same {
+                for Block { from, to } in expected.iter_mut().flatten() {
+                    (*from, *to) = (moved[from.index()], moved[to.index()]);
+                }
+                rule.initial_layout(rank, &mut other);
+                if other != expected {
                     return None;
                 }
             }
-            let held = seen.iter().flat_map(|to| {
+            let held = first.iter().flat_map(|block| {
+                let to = block.map(|block| self.classes.displacement(*representative, block.to));
                 let block = to.map(|to| (class * ranks + to.index()) * self.pieces);
                 (0..self.pieces).map(move |piece| Some(((block? + piece) as u32, Rank(0))))
             });

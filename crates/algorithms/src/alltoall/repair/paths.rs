@@ -1,12 +1,14 @@
 //! The pieces of blocks on the connections of all steps, so that the largest messages are small.
 
+mod insert;
+
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 use topocoll_topology::{MixedRadix, Rank, Route, Segment, Topology};
 
 use super::MOST_LISTED;
-use super::connections::{Connection, Connections};
+use super::connections::Connections;
 use super::equivalent::Equivalent;
 use super::follow::NONE;
 use crate::drawn::{SPREAD, drawn};
@@ -21,8 +23,6 @@ const ENOUGH: u64 = 512;
 /// A length, with room for sums over all steps.
 type Length = u64;
 const UNREACHED: Length = Length::MAX;
-/// The length of no path.
-const FAR: Length = 0;
 /// The length of a connection without load; it is up to twice as long with.
 const UNIT: Length = 1 << 10;
 /// The length of a connection whose step would get a larger message: more than any path without.
@@ -70,15 +70,6 @@ pub(super) struct Near<'c> {
     routes: Vec<Route>,
 }
 
-/// The length of a hop that is not known yet, about.
-const AHEAD: Length = UNIT * 15 / 8;
-
-/// Connections of a path beyond the fewest, at most, if only blocks that were cut move.
-const SLACK: Length = 2;
-
-/// Hops beyond those of a shortest route.
-const DETOUR: u64 = 2;
-
 impl<'c> Near<'c> {
     /// `None` if ranks differ or send over several hops.
     pub(super) fn new(
@@ -100,13 +91,6 @@ impl<'c> Near<'c> {
         &self.routes[self.equivalent.translated(to, from, Rank(0)).index()]
     }
 
-    /// The hops from a rank on the way to its destination; `None` if it is too far.
-    fn ahead(&self, piece: &Piece, rank: u32) -> Option<u64> {
-        let ahead = self.route(rank, piece.to).hops();
-        let all = self.route(piece.from, rank).hops() + ahead;
-        (all <= self.route(piece.from, piece.to).hops() + DETOUR).then_some(ahead)
-    }
-
     /// The next node along a dimension, if it has not failed.
     fn beyond(&self, node: u32, dimension: usize, hops: i64) -> Option<u32> {
         let place = self.places[node as usize];
@@ -114,20 +98,15 @@ impl<'c> Near<'c> {
     }
 }
 
-/// A shortest path to a rank: its length, its last connection with the path before it, the least length from
-/// there to the destination near it, and whether it may lead there.
+/// A shortest path to a rank: its length, its last connection with the path before it, and whether it may lead on.
 #[derive(Clone, Copy)]
 struct Reached {
     length: Length,
     last: u32,
-    ahead: Length,
     is_open: bool,
-    /// Its connections.
-    hops: Length,
 }
 
-const UNSEEN: Reached =
-    Reached { length: UNREACHED, last: NONE, ahead: 0, is_open: false, hops: 0 };
+const UNSEEN: Reached = Reached { length: UNREACHED, last: NONE, is_open: false };
 
 /// By step and rank, the fewest connections from there to one destination, at most 254, or [`NO_WAY`].
 #[derive(Clone)]
@@ -146,7 +125,7 @@ impl Hops {
         for step in (0..steps).rev() {
             let (own, later) = hops[step * ranks..].split_at_mut(ranks);
             own.copy_from_slice(&later[..ranks]);
-            for Connection { from, to, .. } in &connections.all[connections.of_step(step)] {
+            for [from, to] in &connections.ends[connections.of_step(step)] {
                 let own = &mut own[*from as usize];
                 if later[*to as usize] != NO_WAY {
                     *own = later[*to as usize].saturating_add(1).min(NO_WAY - 1).min(*own);
@@ -174,17 +153,15 @@ pub(super) struct Paths<'c> {
     /// By destination, the hops to it. Some are kept.
     hops: Vec<Option<Hops>>,
     kept: usize,
-    /// By rank, the shortest path to it; the ranks that have one or are too far, and those that may lead on.
+    /// By rank, the shortest path to it; the ranks that have one, and those that may lead on.
     reached: Vec<Reached>,
     seen: Vec<u32>,
     open: Vec<u32>,
     /// Paths: the last connection, and the path before it.
     ends: Vec<(u32, u32)>,
     /// By connection that is tried in a step: its number, the length to its end, and the path before it.
-    arrived: Vec<(u32, Length, u32, Length)>,
+    arrived: Vec<(u32, Length, u32)>,
     visits: usize,
-    /// Connections of a path beyond the fewest, if they are limited.
-    slack: Option<Length>,
 }
 
 impl<'c> Paths<'c> {
@@ -197,7 +174,6 @@ impl<'c> Paths<'c> {
         pieces: Vec<Piece>,
         loads: Vec<u64>,
     ) -> Self {
-        let is_free = near.is_none();
         let mut paths = Self {
             connections,
             near,
@@ -212,14 +188,17 @@ impl<'c> Paths<'c> {
             ends: Vec::new(),
             arrived: Vec::new(),
             visits: 0,
-            slack: (!moves_all && is_free).then_some(SLACK),
         };
         for piece in &paths.pieces {
             piece.path.iter().for_each(|&one| paths.loads[one as usize] += piece.size);
         }
         paths.measure();
-        paths.insert();
-        if paths.slack.is_some() && ranks > MOST_LISTED as usize {
+        if moves_all {
+            paths.insert_each();
+        } else {
+            paths.insert_together();
+        }
+        if !moves_all && paths.near.is_none() && ranks > MOST_LISTED as usize {
             return paths;
         }
         paths.lower();
@@ -265,11 +244,8 @@ impl<'c> Paths<'c> {
         self.pieces[piece].path = path;
     }
 
-    /// The hops to a destination, unless pieces stay near their shortest routes.
-    fn hops(&mut self, to: u32) -> Option<Hops> {
-        if self.near.is_some() {
-            return None;
-        }
+    /// The hops to a destination.
+    fn hops(&mut self, to: u32) -> Hops {
         if self.hops[to as usize].is_none() {
             if self.kept > MOST_KEPT {
                 self.hops.fill(None);
@@ -279,7 +255,7 @@ impl<'c> Paths<'c> {
             self.kept += hops.0.len();
             self.hops[to as usize] = Some(hops);
         }
-        self.hops[to as usize].clone()
+        self.hops[to as usize].clone().expect("bug: hops that are not kept")
     }
 
     /// The shortest path of a piece, which is on none, if it is shorter than `most`. `length` is that of a
@@ -292,14 +268,7 @@ impl<'c> Paths<'c> {
     ) -> Option<Vec<u32>> {
         let Piece { from, to, size, .. } = self.pieces[piece];
         let (hops, ranks) = (self.hops(to), self.reached.len());
-        let ahead = |step, rank| match &hops {
-            Some(hops) => hops.ahead(step, rank, ranks),
-            None => Some(0),
-        };
-        let most_hops = match (self.slack, ahead(0, from)) {
-            (Some(slack), Some(hops)) => hops / UNIT + slack,
-            _ => Length::MAX,
-        };
+        let ahead = |step, rank| hops.ahead(step, rank, ranks);
         self.ends.clear();
         self.reached[from as usize] = Reached { length: 0, is_open: true, ..UNSEEN };
         self.seen.push(from);
@@ -307,8 +276,8 @@ impl<'c> Paths<'c> {
         for (step, &largest) in self.largest.iter().enumerate() {
             let best = self.reached[to as usize].length.min(most);
             self.open.retain(|&rank| {
-                let Reached { length, ahead: near, is_open, .. } = &mut self.reached[rank as usize];
-                let ahead = ahead(step, rank).map(|ahead| *length + ahead.max(*near));
+                let Reached { length, is_open, .. } = &mut self.reached[rank as usize];
+                let ahead = ahead(step, rank).map(|ahead| *length + ahead);
                 *is_open = ahead.is_some_and(|all| all < best);
                 *is_open
             });
@@ -316,41 +285,19 @@ impl<'c> Paths<'c> {
                 let before = self.reached[from as usize];
                 for number in self.connections.of_sender(step, from) {
                     self.visits += 1;
-                    let next = self.connections.to[number];
-                    let mut reached = self.reached[next as usize];
-                    let after = ahead(step + 1, next);
-                    let after = after.filter(|ahead| before.hops + 1 + ahead / UNIT <= most_hops);
-                    let after = after.map(|ahead| before.length + UNIT + ahead);
-                    if before.length >= reached.length || after.is_none_or(|after| after >= best) {
-                        continue;
-                    }
-                    if reached.length == UNREACHED
-                        && let Some(near) = &self.near
-                    {
-                        let ahead = near.ahead(&self.pieces[piece], next);
-                        reached.ahead = ahead.map_or(0, |hops| hops * AHEAD);
-                        if ahead.is_none() {
-                            reached.length = FAR;
-                            self.seen.push(next);
-                        }
-                        self.reached[next as usize] = reached;
-                    }
-                    let late = (self.largest.len() - step) as Length * AHEAD;
-                    if reached.length == FAR || reached.ahead >= late {
+                    let [_, next] = self.connections.ends[number];
+                    let after = ahead(step + 1, next).map(|ahead| before.length + UNIT + ahead);
+                    let reached = self.reached[next as usize].length;
+                    if before.length >= reached || after.is_none_or(|after| after >= best) {
                         continue;
                     }
                     if let Some(length) = length(number, self.loads[number] + size, largest) {
-                        self.arrived.push((
-                            number as u32,
-                            before.length + length,
-                            before.last,
-                            before.hops + 1,
-                        ));
+                        self.arrived.push((number as u32, before.length + length, before.last));
                     }
                 }
             }
-            for (number, length, last, hops) in self.arrived.drain(..) {
-                let rank = self.connections.to[number as usize];
+            for (number, length, last) in self.arrived.drain(..) {
+                let [_, rank] = self.connections.ends[number as usize];
                 let reached = &mut self.reached[rank as usize];
                 if length < reached.length {
                     if reached.length == UNREACHED {
@@ -359,20 +306,21 @@ impl<'c> Paths<'c> {
                     if !std::mem::replace(&mut reached.is_open, true) {
                         self.open.push(rank);
                     }
-                    reached.hops = hops;
                     (reached.length, reached.last) = (length, self.ends.len() as u32);
                     self.ends.push((number, last));
                 }
             }
         }
-        let Reached { length, mut last, .. } = self.reached[to as usize];
+        let Reached { length, last, .. } = self.reached[to as usize];
         self.open.clear();
         for rank in self.seen.drain(..) {
             self.reached[rank as usize] = UNSEEN;
         }
-        if length >= most {
-            return None;
-        }
+        (length < most).then(|| self.path(last))
+    }
+
+    /// The connections of a path.
+    fn path(&self, mut last: u32) -> Vec<u32> {
         let mut path = Vec::new();
         while last != NONE {
             let (number, before) = self.ends[last as usize];
@@ -380,7 +328,7 @@ impl<'c> Paths<'c> {
             last = before;
         }
         path.reverse();
-        Some(path)
+        path
     }
 
     /// A path of few turns, with a detour of a hop or without one, on which no message gets larger than the
@@ -430,7 +378,8 @@ impl<'c> Paths<'c> {
                 let number = steps.find_map(|step| {
                     let most = self.largest[step];
                     self.connections.of_sender(step, at).find(|&number| {
-                        self.connections.to[number] == next && self.loads[number] + size <= most
+                        self.connections.ends[number] == [at, next]
+                            && self.loads[number] + size <= most
                     })
                 })?;
                 path.push(number as u32);
@@ -440,31 +389,15 @@ impl<'c> Paths<'c> {
         Some(path)
     }
 
-    /// Gives each piece without a path the one on which it makes the fewest steps longer.
-    fn insert(&mut self) {
-        let mut open: Vec<usize> =
-            (0..self.pieces.len()).filter(|&piece| self.pieces[piece].path.is_empty()).collect();
-        // The hops to a destination are looked up for all pieces to it, one after the other.
-        if self.slack.is_some() {
-            open.sort_by_key(|&piece| self.pieces[piece].to);
-        }
-        for piece in open {
-            let length =
-                |_, load, most| Some(if load > most { LARGER } else { relative(load, most) });
-            let straight = self.straight(piece);
-            let path = straight.or_else(|| self.shortest(piece, UNREACHED, length)).or_else(|| {
-                let near = self.near.take();
+    /// Gives each piece without a path the one on which it makes the fewest steps longer. Later all may move.
+    fn insert_each(&mut self) {
+        for piece in 0..self.pieces.len() {
+            if self.pieces[piece].path.is_empty() {
+                let length =
+                    |_, load, most| Some(if load > most { LARGER } else { relative(load, most) });
                 let path = self.shortest(piece, UNREACHED, length);
-                self.near = near;
-                path
-            });
-            let path = path.expect("bug: a piece without a path");
-            for &one in &path {
-                let step = self.connections.step_of(one);
-                let load = self.loads[one as usize] + self.pieces[piece].size;
-                self.largest[step] = self.largest[step].max(load);
+                self.put_longer(piece, path.expect("bug: a piece without a path"));
             }
-            self.put(piece, path);
         }
     }
 
