@@ -111,9 +111,13 @@ impl FreeRuns {
                     continue;
                 }
             }
-            let may = choices[next..].iter().take(BATCH).skip(1);
-            let may = may.take_while(|choice| !is_floor(choice) && time(choice) <= most);
-            let end = next + 1 + may.count();
+            let open = choices[next..].iter().take(BATCH).skip(1);
+            let open: Vec<_> = open.take_while(|choice| time(choice) <= most).collect();
+            // No time is spent on the others if a floor cannot be decided.
+            for floor in open.iter().filter(|choice| is_floor(choice)) {
+                self.left.checked_sub(self.case(of, floor)?.messages)?;
+            }
+            let end = next + 1 + open.iter().take_while(|choice| !is_floor(choice)).count();
             let batch = &mut choices[next..end];
             let cases: Vec<_> = batch.iter().map(|choice| self.case(of, choice)).collect();
             let cases: Vec<Case> = cases.into_iter().collect::<Option<_>>()?;
