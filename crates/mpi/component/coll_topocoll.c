@@ -69,11 +69,12 @@ static struct {
 DEFINE(alltoall, EQUAL, from, count, of, to, room, as)
 DEFINE(alltoallv, SEVERAL, from, counts, begins, of, to, rooms, places, as)
 DEFINE(allgatherv, GATHERED, from, count, of, to, rooms, places, as)
-DEFINE(gather_equal, EQUAL, from, count, of, to, room, as)
 
 /* The library splits a communicator by color and key, which it gathers; then the groups are known. */
 static int allgather(EQUAL, mca_coll_base_module_t *super) {
-    int code = gather_equal(from, count, of, to, room, as, comm, super);
+    module_t *module = (module_t *)super;
+    int code = core.allgather(from, count, of, to, room, as, comm, &module->state, module->allgather,
+                              module->allgather_module);
     if (code == MPI_SUCCESS && room == 2 && as == MPI_INT) core.split(comm, to);
     return code;
 }
