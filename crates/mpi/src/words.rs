@@ -31,6 +31,23 @@ pub(crate) unsafe fn rank_and_ranks(comm: mpi::MPI_Comm) -> Result<Option<(u32, 
     Ok((inter == 0).then_some((rank as u32, ranks as u32)))
 }
 
+/// The first ranks of a communicator, by their ranks in `MPI_COMM_WORLD`.
+pub(crate) fn in_world(comm: mpi::MPI_Comm, ranks: u32) -> Result<Vec<c_int>, Failed> {
+    let mut world = vec![0; ranks as usize];
+    // SAFETY: a communicator of `ranks`; places for the answers; groups are freed.
+    unsafe {
+        let [mut own, mut all] = [std::mem::zeroed(); 2];
+        check(mpi::PMPI_Comm_group(comm, &raw mut own))?;
+        check(mpi::PMPI_Comm_group(mpi::RSMPI_COMM_WORLD, &raw mut all))?;
+        let every: Vec<c_int> = (0..ranks as c_int).collect();
+        let (from, to) = (every.as_ptr(), world.as_mut_ptr());
+        check(mpi::PMPI_Group_translate_ranks(own, ranks as c_int, from, all, to))?;
+        check(mpi::PMPI_Group_free(&raw mut own))?;
+        check(mpi::PMPI_Group_free(&raw mut all))?;
+    }
+    Ok(world)
+}
+
 impl Words {
     /// On a private communicator of the same ranks, whose errors return: all ranks call it. Or on the
     /// program's, on which no message of the program has their tags.

@@ -13,6 +13,7 @@ use topocoll::Grid;
 
 use super::communicator::Shared;
 use crate::failed::{Failed, check, locked};
+use crate::words::in_world;
 
 /// The processes of a communicator by rank, and its grid: sides and whether they wrap.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -28,18 +29,7 @@ impl Group {
         ranks: u32,
         grid: Option<&Grid>,
     ) -> Result<Self, Failed> {
-        let mut world = vec![0; ranks as usize];
-        // SAFETY: a communicator of `ranks`; places for the answers; groups are freed.
-        unsafe {
-            let [mut own, mut all] = [std::mem::zeroed(); 2];
-            check(mpi::PMPI_Comm_group(comm, &raw mut own))?;
-            check(mpi::PMPI_Comm_group(mpi::RSMPI_COMM_WORLD, &raw mut all))?;
-            let every: Vec<c_int> = (0..ranks as c_int).collect();
-            let (from, to) = (every.as_ptr(), world.as_mut_ptr());
-            check(mpi::PMPI_Group_translate_ranks(own, ranks as c_int, from, all, to))?;
-            check(mpi::PMPI_Group_free(&raw mut own))?;
-            check(mpi::PMPI_Group_free(&raw mut all))?;
-        }
+        let world = in_world(comm, ranks)?;
         let grid = grid.map(|grid| (grid.sides().to_vec(), grid.wrap().to_vec()));
         Ok(Self { world, grid })
     }

@@ -8,11 +8,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
 use std::sync::Mutex;
 
-use super::group::Group;
 use super::process::world;
 use crate::failed::{Failed, check, locked};
 use crate::symbols as mpi;
-use crate::words::rank_and_ranks;
+use crate::words::{in_world, rank_and_ranks};
 
 /// By group, its ranks in `MPI_COMM_WORLD`, in ascending order.
 type Split = Vec<Vec<u32>>;
@@ -32,9 +31,8 @@ pub(crate) fn of(world: &[u32]) -> Option<Split> {
 
 /// Takes the colors of the ranks of a communicator that is split.
 pub(crate) fn take(comm: mpi::MPI_Comm, colors: &[c_int]) -> Result<(), Failed> {
-    let group = Group::new(comm, colors.len() as u32, None)?;
     let mut split: BTreeMap<c_int, Vec<u32>> = BTreeMap::new();
-    for (&rank, &color) in group.world.iter().zip(colors) {
+    for (rank, &color) in in_world(comm, colors.len() as u32)?.into_iter().zip(colors) {
         split.entry(color).or_default().push(rank as u32);
     }
     // A negative color is a rank without a group.
@@ -77,10 +75,8 @@ pub(crate) fn made(
 unsafe fn gathered(comm: mpi::MPI_Comm, new: mpi::MPI_Comm, ranks: usize) -> Result<(), Failed> {
     // SAFETY: the caller's promise, and room for all.
     unsafe {
-        let own =
-            if new == mpi::RSMPI_COMM_NULL { None } else { rank_and_ranks(new).ok().flatten() };
-        let group = own.and_then(|(_, ranks)| Group::new(new, ranks, None).ok());
-        let (first, mut all) = (group.map_or(-1, |group| group.world[0]), vec![0 as c_int; ranks]);
+        let first = if new == mpi::RSMPI_COMM_NULL { None } else { in_world(new, 1).ok() };
+        let (first, mut all) = (first.map_or(-1, |first| first[0]), vec![0 as c_int; ranks]);
         let (from, to, byte) =
             ((&raw const first).cast(), all.as_mut_ptr().cast(), mpi::RSMPI_UINT8_T);
         let bytes = size_of::<c_int>() as c_int;
