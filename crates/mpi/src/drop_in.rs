@@ -14,9 +14,10 @@
 //! The first rank of a communicator decides and tells the others (`communicator/deciding`). No decision depends
 //! on values that may differ from rank to rank. Only the first rank reads environment variables and
 //! files. It decides for each operation and each power of two of block bytes, on the detected or
-//! given machine (`place`). A model predicts the times of our schedules and of the library's
-//! algorithm (`decision`, `library`) and proposes schedules. Then the library's call and these
-//! schedules take turns during the program's calls, and the times of all ranks decide (`trial`).
+//! given machine (`place`), together with the groups that exchange at the same time (`splits`). A model
+//! predicts the times of our schedules and of the library's algorithm (`decision`, `library`) and proposes
+//! schedules. Then the library's call and these schedules take turns during the program's calls, and the
+//! times of all ranks decide (`trial`).
 //! Results serve equal communicators of the process and the next run (`learned`). Decisions about
 //! blocks of several sizes use the sizes that all ranks know (`vector`).
 //!

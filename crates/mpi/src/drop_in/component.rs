@@ -6,8 +6,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use super::attribute::{State, finish, forget_module, is_initialized};
-use super::process::settings;
-use super::splits::{all_processes, take};
+use super::splits::{all_processes, matter, take};
 use crate::symbols as mpi;
 
 thread_local! {
@@ -77,7 +76,7 @@ pub(crate) unsafe extern "C" fn topocoll_replace(name: *const c_char, function: 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn topocoll_split(comm: mpi::MPI_Comm, pairs: *const [c_int; 2]) {
     mpi::load();
-    if settings().machine.is_some()
+    if matter()
         && let Some(ranks) = all_processes(comm)
     {
         // SAFETY: the caller's promise.

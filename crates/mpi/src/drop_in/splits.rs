@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use super::process::world;
 use crate::failed::{Failed, check, locked};
@@ -29,7 +29,8 @@ pub(crate) fn of(world: &[u32]) -> Option<Split> {
     locked(&SPLITS).iter().find(|split| split.contains(&own)).cloned()
 }
 
-/// Takes the colors of the ranks of a communicator that is split.
+/// Takes the colors of the ranks of a communicator that is split. No file is read: only the first ranks of
+/// communicators do.
 pub(crate) fn take(comm: mpi::MPI_Comm, colors: &[c_int]) -> Result<(), Failed> {
     let mut split: BTreeMap<c_int, Vec<u32>> = BTreeMap::new();
     for (rank, &color) in in_world(comm, colors.len() as u32)?.into_iter().zip(colors) {
@@ -47,7 +48,14 @@ pub(crate) fn take(comm: mpi::MPI_Comm, colors: &[c_int]) -> Result<(), Failed> 
     Ok(())
 }
 
-/// Whether a communicator has all processes: how many.
+/// Whether the environment gives a machine, whose prices depend on groups.
+pub(crate) fn matter() -> bool {
+    static MATTER: OnceLock<bool> = OnceLock::new();
+    let names = ["TOPOCOLL_MACHINE", "OMPI_MCA_coll_topocoll_machine"];
+    *MATTER.get_or_init(|| names.iter().any(|name| std::env::var_os(name).is_some()))
+}
+
+/// The ranks of a communicator that has all processes.
 pub(crate) fn all_processes(comm: mpi::MPI_Comm) -> Option<usize> {
     // SAFETY: a communicator of the program, on which a call has succeeded.
     let (_, ranks) = unsafe { rank_and_ranks(comm) }.ok()??;
@@ -81,6 +89,6 @@ unsafe fn gathered(comm: mpi::MPI_Comm, new: mpi::MPI_Comm, ranks: usize) -> Res
             ((&raw const first).cast(), all.as_mut_ptr().cast(), mpi::RSMPI_UINT8_T);
         let bytes = size_of::<c_int>() as c_int;
         check(mpi::PMPI_Allgather(from, bytes, byte, to, bytes, byte, comm))?;
-        take(comm, &all)
+        if matter() { take(comm, &all) } else { Ok(()) }
     }
 }
