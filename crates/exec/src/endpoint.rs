@@ -99,23 +99,23 @@ impl Endpoint {
     }
 
     /// Begins the next exchange, in any state of the previous one, of the blocks whose bytes are in `row` by
-    /// destination and in `column` by source. Sizes that the last call of this planned, and that nobody else keeps,
-    /// are planned again in their own memory. After an error the exchange is stopped.
+    /// destination and in `column` by source. It uses the memory of the last call's sizes again, unless the caller
+    /// keeps them. After an error the exchange is stopped.
     ///
     /// # Errors
     /// As [`PlannedSizes::of_rank`].
     pub fn begin_v(&mut self, row: &[u64], column: &[u64]) -> Result<(), PlanError> {
         self.cancel();
-        let mut sizes = match std::mem::replace(&mut self.block_sizes, BlockSizes::Equal(0)) {
-            BlockSizes::Planned(sizes) => Some(sizes),
-            BlockSizes::Equal(_) => None,
-        };
-        let own = sizes.as_mut().and_then(Arc::get_mut).filter(|own| own.serves_only(&self.plan));
-        let sizes = match own {
-            Some(own) => own.plan_rank_again(row, column).map(|()| sizes)?,
-            None => Some(Arc::new(PlannedSizes::of_rank(&self.plan, row, column)?)),
-        };
-        self.begin(sizes.map_or(BlockSizes::Equal(0), BlockSizes::Planned));
+        let last = std::mem::replace(&mut self.block_sizes, BlockSizes::Equal(0));
+        if let BlockSizes::Planned(mut sizes) = last
+            && let Some(own) = Arc::get_mut(&mut sizes).filter(|own| own.serves_only(&self.plan))
+        {
+            own.plan_rank_again(row, column)?;
+            self.begin(BlockSizes::Planned(sizes));
+            return Ok(());
+        }
+        let sizes = PlannedSizes::of_rank(&self.plan, row, column)?;
+        self.begin(BlockSizes::Planned(Arc::new(sizes)));
         Ok(())
     }
 

@@ -29,7 +29,7 @@ use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution
 pub(crate) struct DemandMatchings;
 
 /// Every message is coloured and stored.
-pub(super) const MOST_RANKS: u32 = 2048;
+const MOST_RANKS: u32 = 2048;
 
 /// The bits of a message's rank in keys, of its distance, and of a digit of its size by which they are
 /// sorted.
@@ -41,6 +41,19 @@ pub(super) const STARTUP_PARAMETER: Parameter = Parameter::number(
     STARTUP,
     "the bytes that take as long as a startup: the more, the fewer matchings; those of the machine unless given",
 );
+
+pub(super) fn check_ranks(ranks: u32) -> Result<(), NotApplicable> {
+    let rule = "at most 2048 ranks, whose messages it keeps";
+    if ranks > MOST_RANKS { Err(NotApplicable::Ranks { rule, ranks }) } else { Ok(()) }
+}
+
+/// The bytes that take as long as a startup: given, or of the machine.
+pub(super) fn startup_bytes(
+    request: &Request<'_>,
+    values: &Values<'_>,
+) -> Result<u64, NotApplicable> {
+    Ok(values.number(STARTUP, 0, u64::MAX)?.unwrap_or(request.startup_bytes))
+}
 
 /// A message's step and other end.
 type Partner = (u32, Rank);
@@ -93,10 +106,7 @@ impl Matchings {
     /// More than 2,048 ranks.
     pub fn new(topology: &dyn Topology, ports: u32) -> Result<Self, NotApplicable> {
         let ranks = topology.ranks();
-        if ranks > MOST_RANKS {
-            let rule = "at most 2048 ranks, whose messages it keeps";
-            return Err(NotApplicable::Ranks { rule, ranks });
-        }
+        check_ranks(ranks)?;
         let (vertex, busiest): (Vec<u32>, u32) = match topology.shape() {
             Shape::Clustered(clusters) if clusters.nodes() > 1 => {
                 let of_node = |(.., size): (_, _, u32)| size * (ranks - size) + size;
@@ -412,7 +422,7 @@ impl Algorithm for DemandMatchings {
         let (problem, topology) = (&request.problem, request.topology);
         let mut matchings = Matchings::new(topology, request.carrier_ports())?;
         let demand = request.demand.ok_or(NotApplicable::NoDemand)?;
-        let startup = values.number(STARTUP, 0, u64::MAX)?.unwrap_or(request.startup_bytes);
+        let startup = startup_bytes(request, values)?;
         let sizes: Vec<u64> = (0..problem.ranks).flat_map(|rank| demand.row(Rank(rank))).collect();
         matchings.plan(&sizes, startup).expect("bug: a demand matrix of other ranks");
         Ok(Solution::of(matchings.schedule(problem), matchings.claims.on(topology)))

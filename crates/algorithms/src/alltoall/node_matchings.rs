@@ -25,7 +25,7 @@ use topocoll_schedule::{Block, Demand, Rule, Slot, SlotSet, Step};
 use topocoll_topology::{Rank, Route};
 
 use self::flows::{Flow, Flows};
-use super::demand_matchings::{MOST_RANKS, STARTUP, STARTUP_PARAMETER, at};
+use super::demand_matchings::{STARTUP, STARTUP_PARAMETER, at, check_ranks, startup_bytes};
 use crate::factor::colouring::{Colouring, Edge, in_steps};
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
@@ -191,16 +191,13 @@ impl Algorithm for NodeMatchings {
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let (nodes, ranks) = (request.clusters()?, request.problem.ranks);
+        let nodes = request.clusters()?;
         if nodes.nodes() == 1 {
             return Err(request.requires("a cluster of several nodes"));
         }
-        if ranks > MOST_RANKS {
-            let rule = "at most 2048 ranks, whose messages it keeps";
-            return Err(NotApplicable::Ranks { rule, ranks });
-        }
+        check_ranks(request.problem.ranks)?;
         let demand = request.demand.ok_or(NotApplicable::NoDemand)?;
-        let startup = values.number(STARTUP, 0, u64::MAX)?.unwrap_or(request.startup_bytes);
+        let startup = startup_bytes(request, values)?;
         let flows = Flows::new(nodes, demand, values.is(COLLECT, "rank"), startup);
         let (plan, claims) = NodePlan::new(request, demand, flows, startup);
         Ok(Solution::new(request, values, plan, claims).with(STARTUP, startup))

@@ -2,7 +2,8 @@
 //!
 //! Inside Open MPI the component sees the colors that the library gathers for `MPI_Comm_split` and `MPI_Cart_sub`. The
 //! preloaded drop-in gathers the first rank of each new communicator itself: 4 bytes a rank, and only where all
-//! processes take part. Only prices depend on it, so an error is no error of the call.
+//! processes take part. It does so whatever the environment of a process is: ranks that differed in it would wait for
+//! each other. Only prices depend on it, so an error is no error of the call.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
