@@ -126,10 +126,6 @@ fn check_memory(
 ) -> Result<u128, Error> {
     let problem = &schedule.problem;
     let ranks = sizes(exchange).map(u128::from).sum::<u128>();
-    if demand.is_some() {
-        // At least two offsets for each pair.
-        fits(16 * ranks * ranks, available)?;
-    }
     fits(input + output, available)?;
     let middle = Plan::new(schedule, Rank(problem.ranks / 2))?;
     let (beside, registers) = match demand {
@@ -156,7 +152,13 @@ fn planned(
     schedule: &Schedule,
     demand: Option<&Demand>,
 ) -> Result<Planned, Error> {
-    let (available, buffers) = (memory(), buffers(exchange, &schedule.problem, demand));
+    let available = memory();
+    if demand.is_some() {
+        // At least two offsets for each pair, which are too many to be looked at, too.
+        let ranks = sizes(exchange).map(u128::from).sum::<u128>();
+        fits(16 * ranks * ranks, available)?;
+    }
+    let buffers = buffers(exchange, &schedule.problem, demand);
     let taken = check_memory(exchange, schedule, demand, buffers, available)?;
     let plans = exchange.plans(schedule)?;
     let sizes = match demand {
