@@ -82,6 +82,9 @@ impl RankClasses {
     #[must_use]
     #[inline]
     pub fn class_of(&self, rank: Rank) -> u32 {
+        if self.periods[..] == *self.radix.sides() {
+            return rank.0;
+        }
         (0..self.periods.len()).fold(0, |class, u| {
             class * self.periods[u] + self.radix.coordinate(rank, u) % self.periods[u]
         })
