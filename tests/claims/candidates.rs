@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use common::{algorithms, problem, with_ports};
+use common::{algorithms, find, problem, with_ports};
 use rayon::prelude::*;
-use topocoll::{Algorithm, Collective, Parameters, Rank, Request, Schedule, Step};
+use topocoll::{Algorithm, Collective, Parameters, Rank, Request, Schedule, Step, machine};
 
 const MACHINES: [(&str, u32); 30] = [
     ("torus:8", 1),
@@ -84,4 +84,29 @@ fn candidates_are_different_schedules() {
             }
         }
     });
+}
+
+/// Of an exchange between nodes some settings are listed: none is beaten by another in steps and bytes.
+#[test]
+fn exchanges_between_nodes_are_listed_with_a_front_of_four_settings_at_most() {
+    let machine = machine("torus:8x8*4").unwrap();
+    let problem = problem(&machine, Collective::AllToAll, 12);
+    let request = Request::new(&problem, &*machine.topology);
+    let mut fronts: HashMap<_, Vec<(u64, u128)>> = HashMap::new();
+    for solution in request.solutions(find("node-aware").unwrap()) {
+        let parameters = &solution.schedule.origin.parameters;
+        let [between, lanes, turns] =
+            ["between", "lanes", "turns"].map(|key| parameters.get(key).cloned());
+        // Whole blocks of nodes take turns.
+        if turns.is_some() && solution.claims.contention_free {
+            let costs = (solution.claims.steps, solution.claims.bytes);
+            fronts.entry((between, lanes)).or_default().push(costs);
+        }
+    }
+    for (which, front) in &mut fronts {
+        front.sort_unstable();
+        let is_front = front.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[1].1 < pair[0].1);
+        assert!(is_front && front.len() <= 4, "{which:?}: {front:?}");
+    }
+    assert!(fronts.values().any(|front| front.len() > 2), "{fronts:?}");
 }

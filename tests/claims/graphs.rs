@@ -1,13 +1,14 @@
 //! Graphs whose links have their own values: prices do not depend on the class, volumes are relative to
 //! links that exist, and no bound exceeds the cost of a schedule.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use common::{MEMORY, schedule_of, serving};
 use topocoll::{
-    Capacity, Collective, Counts, Grid, LinkId, LinkKind, ListedGraph, Machine, Measure, PerClass,
-    Problem, Rank, Route, Schedule, Step, best_bounds, bounds, count, machine, spec,
+    Capacity, Collective, Counts, Grid, LinkId, LinkKind, ListedGraph, Machine, Measure,
+    Parameters, PerClass, Problem, Rank, Route, Schedule, Step, best_bounds, bounds, count,
+    machine, spec,
 };
 
 fn input(name: &str) -> String {
@@ -262,5 +263,34 @@ fn a_mesh_has_one_bound_as_graph_and_as_grid() {
             "{ports} ports"
         );
         assert!((graph.seconds - mesh.seconds).abs() < 1e-12, "{ports} ports: {graph:?} {mesh:?}");
+    }
+}
+
+/// The nodes of a group send to different groups, and those of a router to groups of different routers.
+#[test]
+fn a_global_link_of_a_dragonfly_has_one_message_of_direct_spread() {
+    let fly = machine("dragonfly:2,4,2").unwrap();
+    let schedule = schedule_of(
+        &fly,
+        &on(&fly, Collective::AllToAll, 1),
+        "direct-spread",
+        &Parameters::default(),
+    );
+    let (schedule, mut does, mut route) = (schedule.unwrap(), Step::default(), Route::default());
+    let classes = fly.topology.link_classes();
+    for step in 0..schedule.rule().steps() {
+        let mut taken = HashSet::new();
+        for rank in (0..fly.ranks()).map(Rank) {
+            schedule.rule().step(rank, step, &mut does);
+            for send in &does.sends {
+                let route = send.route_from(rank, &*fly.topology, &mut route).clone();
+                fly.topology.for_each_link(rank, &route, &mut |link| {
+                    let kind = fly.topology.link_kinds()[fly.topology.link_kind(link)];
+                    let is_global = classes[kind.class as usize] == "global";
+                    assert!(!is_global || taken.insert(link), "step {step}, {link:?}");
+                });
+            }
+        }
+        assert!(!taken.is_empty(), "step {step}");
     }
 }

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use common::{claims, exchange, schedule_of, sweep};
 use topocoll::{
-    Collective, Counts, Line, Machine, PUBLISHED, Parameters, Problem, Setting, count, machine,
+    Collective, Counts, Line, Machine, PUBLISHED, Parameters, Part, Problem, Rank, Setting, Step,
+    count, machine,
 };
 
 const PAGE: &str = include_str!("../../docs/src/papers.md");
@@ -247,4 +248,24 @@ fn by_formulas(machine: &Machine, problem: &Problem) -> u64 {
     let saved = per_byte(theirs.blocks, theirs.rearranged_blocks.unwrap())
         - per_byte(blocks, rearranged + packed);
     (excess / saved).floor() as u64 + 1
+}
+
+/// The table of seven columns and three rows that three ports divide in Table 1 of Bruck et al., which begins here
+/// at the fifth of the eleven ranks.
+#[test]
+fn the_last_round_of_concatenation_is_the_papers_table_1() {
+    let mut machine = machine("full:11").unwrap();
+    machine.set_ports(3);
+    let problem = Problem::new(Collective::AllGather, 11, 3, 3).unwrap();
+    let schedule = schedule_of(&machine, &problem, "concat", &Parameters::new()).unwrap();
+    let mut last = Step::default();
+    schedule.rule().step(Rank(0), schedule.rule().steps() - 1, &mut last);
+    let areas = last.sends.iter().map(|send| {
+        let first = match send.slots.runs()[0].part {
+            Part::Bytes { first, .. } => first,
+            Part::Whole => 0,
+        };
+        (send.peer.0, first, send.slots.bytes(3))
+    });
+    assert_eq!(areas.collect::<Vec<_>>(), [(4, 0, 7), (6, 1, 7), (8, 2, 7)]);
 }

@@ -5,4 +5,6 @@ mod estimates;
 mod fork;
 mod fuzz;
 mod limits;
+mod planner;
+mod removed;
 mod requests;

@@ -1,6 +1,7 @@
 //! The checks that every case of the sweep passes through. A new check is a line of [`CHECKS`].
 
 use std::io::Write as _;
+use std::ops::ControlFlow;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
@@ -11,8 +12,8 @@ use common::{
 use tempfile::NamedTempFile;
 use topocoll::formats::{self, FORMATS, Format, Reader, Source, Writer};
 use topocoll::{
-    AnalysisError, Collective, Counts, Exchange, Machine, Method, Parameters, Price, Schedule,
-    count, verify,
+    AnalysisError, Collective, Counts, Exchange, Machine, Method, Parameters, Price, Rank,
+    Schedule, Step, count, verify,
 };
 
 /// A promise of every schedule.
@@ -37,6 +38,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "another program replays it", ranks: 96, one_in: 4, passes: check_replay },
     Check { name: "bytes move", ranks: 256, one_in: 1, passes: |case, _| check_moves(case.schedule(), 3, 5) },
     Check { name: "bytes move in place", ranks: 64, one_in: 1, passes: |case, _| check_in_place(case.schedule(), 3, 5) },
+    Check { name: "steps in a row are those asked for one by one", ranks: 64, one_in: 2, passes: |case, _| check_rows(case) },
     Check { name: "layouts in runs change no plan", ranks: 512, one_in: 2, passes: |case, _| check_plans(case.schedule()) },
 ];
 
@@ -48,6 +50,28 @@ fn check_price(case: &Case<'_>, counts: &Counts) {
     assert_eq!(priced.parameters, origin.parameters, "{place}");
     let Price { time, steps, .. } = priced.price;
     assert_eq!((steps, time), (counts.steps, counts.time), "{place}");
+}
+
+/// What a rank does in a row of steps is what it does in each of them.
+fn check_rows(case: &Case<'_>) {
+    let (rule, mut does) = (case.schedule().rule(), Step::default());
+    for rank in (0..case.problem.ranks).map(Rank) {
+        let mut next = 0;
+        rule.each_step(rank, &mut |step, in_row| {
+            for idle in next..step {
+                rule.step(rank, idle, &mut does);
+                assert!(does.is_idle(), "{}: rank {rank}, step {idle}", case.place);
+            }
+            rule.step(rank, step, &mut does);
+            assert!(*in_row == does && !does.is_idle(), "{}: rank {rank}, step {step}", case.place);
+            next = step + 1;
+            ControlFlow::Continue(())
+        });
+        for idle in next..rule.steps() {
+            rule.step(rank, idle, &mut does);
+            assert!(does.is_idle(), "{}: rank {rank}, step {idle}", case.place);
+        }
+    }
 }
 
 fn check_forgeries(case: &Case<'_>, _: &Counts) {

@@ -15,20 +15,3 @@ pub(crate) fn front<T>(mut items: Vec<(u64, u128, T)>, most: usize) -> Vec<(u64,
     let placed = (0..).zip(items).filter(|(place, _)| chosen.binary_search(place).is_ok());
     placed.map(|(_, (steps, _, item))| (steps, item)).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_front_is_spread_evenly() {
-        let items = |counts: &[(u64, u128)]| {
-            front(counts.iter().map(|&(steps, bytes)| (steps, bytes, ())).collect(), 4)
-        };
-        let steps = |counts| items(counts).into_iter().map(|(steps, ())| steps).collect::<Vec<_>>();
-        assert!(steps(&[]).is_empty());
-        assert_eq!(steps(&[(9, 1), (4, 3), (4, 2), (5, 2), (3, 7)]), [3, 4, 9]);
-        let long: Vec<_> = (0..8).map(|i| (i, u128::from(20 - i))).collect();
-        assert_eq!(steps(&long), [0, 2, 4, 7]);
-    }
-}

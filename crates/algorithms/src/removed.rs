@@ -55,36 +55,3 @@ pub(crate) fn setting(algorithm: &str, parameter: &str, value: &Setting) -> Opti
     let what = format!("{algorithm}: {parameter}{what}{}", found.word);
     Some(NotApplicable::Removed { what, nearest: found.nearest })
 }
-
-#[cfg(test)]
-mod tests {
-    use topocoll_schedule::Parameters;
-
-    use super::*;
-    use crate::{Catalogue, Values};
-
-    #[test]
-    fn names_that_were_removed_are_refused_and_the_nearest_are_not() {
-        let catalogue = Catalogue::standard();
-        for one in REMOVED {
-            let Removed { algorithm, parameter, word, nearest } = *one;
-            let says = |refused: NotApplicable| {
-                assert!(refused.to_string().ends_with(&format!("the nearest is {nearest}")));
-            };
-            if parameter.is_empty() {
-                says(catalogue.find(algorithm).err().unwrap());
-                assert!(catalogue.find(nearest).is_ok(), "{nearest}");
-                continue;
-            }
-            let info = catalogue.find(algorithm).unwrap().info();
-            let value = |text: &str| {
-                text.parse().map_or_else(|_| Setting::Text(text.to_owned()), Setting::Integer)
-            };
-            let given = Parameters::from([(parameter.to_owned(), value(word))]);
-            says(Values::new(info, &given).unwrap_err());
-            let (key, text) = nearest.split_once('=').unwrap();
-            let given = Parameters::from([(key.to_owned(), value(text))]);
-            assert!(Values::new(info, &given).is_ok(), "{algorithm} {nearest}");
-        }
-    }
-}

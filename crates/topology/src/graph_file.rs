@@ -4,8 +4,6 @@ mod attributes;
 mod csv;
 mod dot;
 mod edges;
-#[cfg(test)]
-mod formats;
 mod gml;
 mod graphml;
 mod items;
@@ -118,6 +116,8 @@ impl Format {
 
 #[cfg(test)]
 mod tests {
+    mod formats;
+
     use super::*;
     use crate::{Capacity, LinkId, Rank, Route};
 

@@ -94,25 +94,3 @@ impl Algorithm for OneFactor {
 pub(crate) fn least_load(side: u32, ranks: u32) -> u128 {
     if ranks / side >= 4 { u128::from(side / 4) } else { 1 }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_round_is_a_perfect_matching_and_every_pair_meets_once() {
-        for ranks in 1..40 {
-            let factors = Factors { ranks };
-            let mut met = vec![0; (ranks * ranks) as usize];
-            for round in 0..ranks {
-                for u in (0..ranks).map(Rank) {
-                    let v = factors.to(u, round);
-                    assert_eq!(factors.to(v, round), u, "{ranks} ranks, round {round}");
-                    met[(u.0 * ranks + v.0) as usize] += 1;
-                    assert!(u == v || factors.rounds().contains(&round));
-                }
-            }
-            assert!(met.iter().all(|&times| times == 1), "{ranks} ranks");
-        }
-    }
-}

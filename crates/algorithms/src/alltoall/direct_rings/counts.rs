@@ -169,21 +169,3 @@ fn most_by_sum(a: &[Option<u64>], b: &[Option<u64>]) -> Vec<Option<u64>> {
     }
     most
 }
-
-#[cfg(test)]
-mod tests {
-    use topocoll_topology::Grid;
-
-    use super::*;
-
-    #[test]
-    fn no_sum_of_hops_is_below_the_floor() {
-        for sides in
-            [&[8, 8][..], &[13, 13], &[15, 19], &[18, 22], &[9, 15], &[5, 6, 7], &[7, 1, 4]]
-        {
-            let rings = DirectRule::new(&Grid::torus(sides).expect("a torus")).expect("few steps");
-            let (hops, floor) = (rings.hops().expect("little work"), rings.hops_floor());
-            assert!((floor..=3 * floor).contains(&hops), "{sides:?}: {hops}, at least {floor}");
-        }
-    }
-}

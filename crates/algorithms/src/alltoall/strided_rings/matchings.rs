@@ -80,30 +80,3 @@ fn rotated_edge(vertices: u32, vertex: u32, matching: u32) -> u32 {
     let after = (vertex % cycle + cycle - matching) % cycle;
     if vertex == cycle { 0 } else { after.min(cycle - after) }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_edge_is_in_one_matching_by_its_number() {
-        for vertices in (2..=28).step_by(2) {
-            let matchings = Matchings::new(vertices);
-            let mut met = std::collections::BTreeSet::new();
-            for matching in 0..vertices - 1 {
-                for vertex in 0..vertices {
-                    let other = matchings.other(vertex, matching);
-                    let edge = matchings.edge(vertex, matching);
-                    assert_eq!(matchings.other(other, matching), vertex);
-                    assert_eq!(matchings.edge(other, matching), edge);
-                    assert!(edge < vertices / 2 && met.insert((vertex, other)));
-                    let end = matchings.end(edge, matching);
-                    assert!(end == vertex || end == other, "{vertices} {matching} {edge}");
-                    let equal = vertex % 2 == other % 2;
-                    assert!(vertices % 4 > 0 || equal == (matching < vertices / 2 - 1));
-                }
-            }
-            assert_eq!(met.len() as u32, vertices * (vertices - 1));
-        }
-    }
-}
