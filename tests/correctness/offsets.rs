@@ -1,6 +1,6 @@
 //! `direct-offsets` on tori of any sides and any ports.
 
-use common::{MEMORY, check_promises, claims, find, problem, schedule_of, without_classes};
+use common::{MEMORY, check_promises, claims, find, problem, reach, schedule_of, without_classes};
 use rayon::prelude::*;
 use topocoll::{Collective, Machine, Method, Parameters, count, machine, verify};
 
@@ -38,9 +38,11 @@ fn check(text: &str, ports: u32) {
 
 #[test]
 fn tori_of_all_small_sides_and_ports_deliver_as_claimed() {
-    let two = (1..=9u32).flat_map(|a| (1..=9).map(move |b| format!("torus:{a}x{b}")));
-    let three = (1..=5u32)
-        .flat_map(|a| (1..=5u32).flat_map(move |b| (1..=5).map(move |c| (a, b, c))))
+    let two =
+        (1..=reach(7, 9u32)).flat_map(|a| (1..=reach(7, 9)).map(move |b| format!("torus:{a}x{b}")));
+    let most = reach(4, 5u32);
+    let three = (1..=most)
+        .flat_map(|a| (1..=most).flat_map(move |b| (1..=most).map(move |c| (a, b, c))))
         .map(|(a, b, c)| format!("torus:{a}x{b}x{c}"));
     let others = [
         "torus:1",

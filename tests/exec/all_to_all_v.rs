@@ -101,7 +101,7 @@ fn check(schedule: &Schedule, demand: &Demand, seed: u64) -> bool {
 
 #[test]
 fn every_schedule_of_whole_blocks_moves_blocks_of_any_sizes() {
-    let (mut served, most) = (0, reach(32, 64));
+    let (mut served, most) = (0, reach(20, 64));
     for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= most) {
         for (i, (algorithm, problem, setting)) in serving(&machine, 40).into_iter().enumerate() {
             let schedule = Request::new(&problem, &*machine.topology)
@@ -395,7 +395,7 @@ fn split_blocks_are_refused_by_name() {
 
 #[test]
 fn equal_sizes_cost_what_equal_blocks_do() {
-    let most = reach(32, 64);
+    let most = reach(20, 64);
     for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= most) {
         for (algorithm, problem, setting) in serving(&machine, 9) {
             let schedule = Request::new(&problem, &*machine.topology)

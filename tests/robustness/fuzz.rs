@@ -26,7 +26,7 @@ const SEEDS: [(&str, &[&str]); 8] = [
 ];
 
 /// Alterations of each input.
-const ALTERED: usize = 50;
+const ALTERED: usize = 30;
 
 /// No input takes longer, on a busy machine and without optimisation.
 const LONG: Duration = Duration::from_secs(20);

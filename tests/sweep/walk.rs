@@ -15,10 +15,10 @@ use crate::checks::{self, CHECKS};
 const REPLAY_UP_TO: u32 = 256;
 
 /// A case is walked if its hash is a multiple of this number.
-const ONE_IN: u64 = 3;
+const ONE_IN: u64 = 4;
 
 /// Machines of a family in a walk that is not long, and their ranks at most.
-const SAMPLE: usize = 24;
+const SAMPLE: usize = 12;
 const SAMPLE_RANKS: u32 = 144;
 
 /// Which settings of an algorithm are cases.
@@ -33,7 +33,7 @@ pub(crate) enum Cases {
 /// How much is walked.
 #[derive(Clone, Copy)]
 enum Effort {
-    Third,
+    Quarter,
     Until(Instant),
     /// A part, from 0, and the number of parts.
     Part(usize, usize),
@@ -41,7 +41,7 @@ enum Effort {
 
 fn effort() -> Effort {
     let rule = "TOPOCOLL_SWEEP is minutes, a part such as 3/100, or `all`";
-    let Ok(text) = std::env::var("TOPOCOLL_SWEEP") else { return Effort::Third };
+    let Ok(text) = std::env::var("TOPOCOLL_SWEEP") else { return Effort::Quarter };
     if text == "all" {
         return Effort::Part(0, 1);
     }
@@ -170,14 +170,14 @@ pub(crate) fn walk(
 ) {
     let (begin, effort, asked) = (Instant::now(), effort(), std::env::var("TOPOCOLL_CASE").ok());
     let of_family = cases == Cases::OfFamily;
-    let long = !matches!(effort, Effort::Third);
+    let long = !matches!(effort, Effort::Quarter);
     let walked = Walked { all_checks: long || asked.is_some(), ..Walked::default() };
     if of_family {
         fastrand::Rng::with_seed(20_260_101).shuffle(&mut machines);
     }
     match effort {
         Effort::Part(part, of) => machines = machines.into_iter().skip(part).step_by(of).collect(),
-        Effort::Third | Effort::Until(_) => {}
+        Effort::Quarter | Effort::Until(_) => {}
     }
     let visit = |machine: &Machine| {
         let of_this = format!(" on {} with {} ports", machine.name, machine.ports);

@@ -525,7 +525,7 @@ const HUNGRY: [&str; 18] = [
 ];
 
 /// Address limits in decimal megabytes, from about the size of the program itself.
-const LIMITS: [u64; 16] = [20, 22, 24, 26, 28, 31, 34, 38, 44, 52, 64, 90, 150, 280, 420, 1000];
+const LIMITS: [u64; 12] = [20, 22, 24, 26, 28, 31, 36, 44, 64, 120, 280, 1000];
 
 /// A command stays within the address limit, or is refused with its estimate.
 #[test]

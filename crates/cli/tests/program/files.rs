@@ -344,7 +344,7 @@ fn a_file_beyond_the_size_limit_is_an_error_and_is_removed() {
 fn a_page_has_equal_bytes_each_time_and_shows_the_ranking_of_select() {
     let folder = TempDir::new().unwrap();
     let page = |name: &str| {
-        let ran = topocoll(folder.path(), &["report", "torus:16x16", "--out", name]);
+        let ran = topocoll(folder.path(), &["report", "torus:8x8", "--out", name]);
         assert!(ran.status.success());
         std::fs::read_to_string(folder.path().join(name)).unwrap()
     };
@@ -354,7 +354,7 @@ fn a_page_has_equal_bytes_each_time_and_shows_the_ranking_of_select() {
     let after = text.split("id=\"data\">").nth(1).unwrap();
     let data: serde_json::Value =
         serde_json::from_str(after.split("</script>").next().unwrap()).unwrap();
-    let select = topocoll(folder.path(), &["select", "torus:16x16", "--json"]);
+    let select = topocoll(folder.path(), &["select", "torus:8x8", "--json"]);
     let select: serde_json::Value = serde_json::from_slice(&select.stdout).unwrap();
     let choices = select["choices"].as_array().unwrap();
     for (entry, choice) in data["ranking"].as_array().unwrap().iter().zip(choices) {

@@ -5,8 +5,8 @@ use std::process::{Command, Output};
 
 /// Every command that prints a report.
 const COMMANDS: [&[&str]; 15] = [
-    &["select", "torus:16x16", "--why"],
-    &["select", "mesh:8x8x8", "--why"],
+    &["select", "torus:8x12", "--why"],
+    &["select", "mesh:6x6x6", "--why"],
     &["select", "torus:8x8", "--ports", "4", "--all"],
     &["select", "torus:4x4", "--model", "wormhole"],
     &["select", "cluster:3*4,1*2", "--why"],
@@ -70,7 +70,7 @@ fn the_answer_of_select_is_its_first_line_of_twelve() {
     let machines = [
         "torus:16x16",
         "torus:8x8x8",
-        "mesh:8x8x8",
+        "mesh:6x6x6",
         "grid:16~x8",
         "full:64",
         "cluster:20x48",
@@ -78,7 +78,7 @@ fn the_answer_of_select_is_its_first_line_of_twelve() {
         "paragon-16x16",
         "tpu-v4-4x4x8-twisted",
         "torus:1024x1024",
-        "torus:16x16/3,4/0,0+1",
+        "torus:8x8/3,4/0,0+1",
         "infiniband-uneven",
     ];
     for machine in machines {

@@ -362,6 +362,7 @@ fn claim(rows: &[Row]) -> String {
 }
 
 #[test]
+#[ignore = "a minute of processor time"]
 fn the_chapter_has_the_errors_on_fugaku() {
     let of = read();
     let Measured { machine, constants, rows } = &of;
