@@ -226,7 +226,7 @@ pub(crate) fn check_refused(&(text, ports, name, given, reason): &Refused) {
 #[test]
 fn schedules_reach_these_steps_and_volumes() {
     for row in REACHED {
-        let few = on(row.0, row.1).ranks() <= reach(256, u32::MAX);
+        let few = on(row.0, row.1).ranks() <= reach(1024, u32::MAX);
         check(row, if few { Method::Replay } else { Method::Classes });
     }
 }
