@@ -131,7 +131,8 @@ impl<'r> Request<'r> {
         Ok(solution)
     }
 
-    /// The view that parameters give, or that of a topology placed on its network, and the other parameters.
+    /// The view that parameters give, that of a topology placed on its network, or that of the nodes of placed ranks
+    /// for an algorithm [by node](Info::by_node), and the other parameters.
     ///
     /// # Errors
     /// No such view of the topology, or an algorithm for blocks of several sizes.
@@ -154,7 +155,9 @@ impl<'r> Request<'r> {
             _ => {
                 let words = words.each_ref().map(Option::as_deref);
                 let view = View::new(self.network, words).map_err(refused)?;
-                Ok((view.or_else(|| self.network.logical().map(View::placed)), own))
+                let by_nodes = || View::by_nodes(self.network).filter(|_| info.by_node);
+                let placed = || self.network.logical().map(View::placed).or_else(by_nodes);
+                Ok((view.or_else(placed), own))
             }
         }
     }
@@ -262,13 +265,14 @@ impl<'r> Request<'r> {
         }
     }
 
-    /// The topology as a cluster.
+    /// The topology as a cluster whose ranks are numbered node by node.
     ///
     /// # Errors
     /// Another topology.
     pub fn clusters(&self) -> Result<&'r Clusters, NotApplicable> {
         match self.topology.shape() {
-            Shape::Clustered(clusters) => Ok(clusters),
+            Shape::Clustered(clusters) if !clusters.is_placed() => Ok(clusters),
+            Shape::Clustered(_) => Err(self.requires("ranks that are numbered node by node")),
             _ => Err(self.requires("a cluster")),
         }
     }

@@ -106,6 +106,9 @@ pub struct Info {
     pub internal: &'static [Parameter],
     /// Whether it requires the sizes of blocks, on which its schedules depend.
     pub by_demand: bool,
+    /// Whether it requires nodes whose ranks are numbered one after the other: ranks of a machine that are placed
+    /// in another way get such numbers for it.
+    pub by_node: bool,
 }
 
 impl Info {
@@ -120,6 +123,7 @@ impl Info {
             parameters: &[],
             internal: &[],
             by_demand: false,
+            by_node: false,
         }
     }
 
@@ -149,6 +153,13 @@ impl Info {
     #[must_use]
     pub const fn by_demand(mut self) -> Self {
         self.by_demand = true;
+        self
+    }
+
+    /// The same, for nodes whose ranks are numbered one after the other.
+    #[must_use]
+    pub const fn by_node(mut self) -> Self {
+        self.by_node = true;
         self
     }
 

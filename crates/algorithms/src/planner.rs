@@ -6,7 +6,7 @@ use std::any::Any;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use topocoll_schedule::{Parameters, Problem};
-use topocoll_topology::{Grid, Shape, Topology};
+use topocoll_topology::{Grid, Rank, Shape, Topology};
 
 use crate::{Algorithm, NotApplicable, Request, Solution, Values};
 
@@ -30,8 +30,8 @@ enum Identity {
     Grid(Grid),
     /// A graph's own number.
     Graph(u64),
-    /// A network, and nodes as (first node, number of nodes, ranks on each).
-    Nodes(Box<Self>, Vec<(u32, u32, u32)>),
+    /// A network, nodes as (first node, number of nodes, ranks on each), and the nodes of placed ranks.
+    Nodes(Box<Self>, Vec<(u32, u32, u32)>, Vec<u32>),
 }
 
 impl Identity {
@@ -42,7 +42,9 @@ impl Identity {
             Shape::Graph(graph) => Self::Graph(graph.number()),
             Shape::Clustered(clusters) => {
                 let network = Self::of(&**clusters.network());
-                Self::Nodes(Box::new(network), clusters.groups().collect())
+                let ranks = if clusters.is_placed() { clusters.ranks() } else { 0 };
+                let placed = (0..ranks).map(|rank| clusters.node_of(Rank(rank))).collect();
+                Self::Nodes(Box::new(network), clusters.groups().collect(), placed)
             }
         }
     }

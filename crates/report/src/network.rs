@@ -14,6 +14,9 @@ pub(super) struct Network {
     /// Ranks on each node, if a node may hold several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sizes: Vec<u32>,
+    /// Ranks in the order of nodes, if that is not the order of their numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    order: Vec<u32>,
 }
 
 /// The network between the nodes.
@@ -67,10 +70,18 @@ enum Kind {
 impl Network {
     pub(super) fn of(scene: &Scene) -> Self {
         let topology = &*scene.machine.topology;
-        let sizes = match topology.shape() {
-            Shape::Clustered(clusters) => Clusters::sizes(clusters).collect(),
-            _ => Vec::new(),
+        let nodes = match topology.shape() {
+            Shape::Clustered(clusters) => Some(clusters),
+            _ => None,
         };
+        let sizes = nodes.map_or_else(Vec::new, |nodes| Clusters::sizes(nodes).collect());
+        let ranks = |nodes: &Clusters| {
+            (0..Clusters::nodes(nodes))
+                .flat_map(|node| nodes.ranks_of(node))
+                .map(|rank| rank.0)
+                .collect()
+        };
+        let order = nodes.filter(|nodes| nodes.is_placed()).map_or_else(Vec::new, ranks);
         let kind = match topology.network() {
             Shape::Grid(grid) => Kind::Grid {
                 sides: grid.sides().to_vec(),
@@ -84,7 +95,7 @@ impl Network {
             },
             Shape::Complete | Shape::Clustered(_) => Kind::Full { nodes: topology.nodes() },
         };
-        Self { kind, sizes }
+        Self { kind, sizes, order }
     }
 }
 

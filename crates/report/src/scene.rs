@@ -161,6 +161,7 @@ fn smaller_topology(topology: &dyn Topology) -> Option<Arc<dyn Topology>> {
             Arc::new(Grid::new(&sides, grid.wrap()).expect(small).with_ties(grid.ties()))
         }
         Shape::Graph(_) => return smaller_of_family(&topology.short_form()),
+        Shape::Clustered(clusters) if clusters.is_placed() => return None,
         Shape::Clustered(clusters) => {
             let network: Arc<dyn Topology> = match clusters.network().shape() {
                 Shape::Complete => {

@@ -201,21 +201,13 @@ impl Groups {
 
     /// Nodes that differ, or the ranks of equal number on them.
     fn of_uneven(clusters: &Clusters, inside: bool) -> Result<Self, TopologyError> {
-        let nodes =
-            || (0..clusters.nodes()).map(|node| (clusters.first_rank(node).0, clusters.size(node)));
+        let nodes = || (0..clusters.nodes()).map(|node| clusters.ranks_of(node));
         match inside {
-            true => Self::of_ranks(
-                clusters.ranks(),
-                nodes().map(|(first, size)| (first..first + size).map(Rank).collect()),
-            ),
+            true => Self::of_ranks(clusters.ranks(), nodes().map(Iterator::collect)),
             false => Self::of_ranks(
                 clusters.ranks(),
-                (0..clusters.largest()).map(|i| {
-                    nodes()
-                        .filter(|(_, size)| i < *size)
-                        .map(|(first, _)| Rank(first + i))
-                        .collect()
-                }),
+                (0..clusters.largest())
+                    .map(|i| nodes().filter_map(|mut ranks| ranks.nth(i as usize)).collect()),
             ),
         }
     }

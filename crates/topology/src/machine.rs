@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Capacity, Clusters, Endpoint, FullyConnected, Injection, LinkId, LinkKind, PerClass, Ports,
+    Capacity, Endpoint, FullyConnected, Injection, LinkId, LinkKind, PerClass, Ports,
     Shape, Subset, Ties, Timing, Topology,
 };
 
@@ -266,11 +266,7 @@ impl Machine {
         let Shape::Grid(grid) = self.topology.network() else { return false };
         let grid = Arc::new(grid.clone().with_ties(ties));
         let topology: Arc<dyn Topology> = match self.topology.shape() {
-            Shape::Clustered(clusters) => {
-                let groups: Vec<_> =
-                    clusters.groups().map(|(_, count, size)| (count, size)).collect();
-                Arc::new(Clusters::on(grid, &groups).expect("bug: nodes of another network"))
-            }
+            Shape::Clustered(clusters) => Arc::new(clusters.on_other(grid)),
             _ => grid,
         };
         self.topology = topology;

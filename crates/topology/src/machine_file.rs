@@ -294,10 +294,14 @@ fn topology(folder: &Path, file: &File, reading: &Reading) -> Result<Arc<dyn Top
         let with_routes = route_table(graph, folder, table).map_err(|m| at(&routes.value, m))?;
         network = Arc::new(with_routes);
     }
-    if let Some(entry) = &file.placement {
-        let nodes = nodes_listed(folder, entry.value.get_ref());
-        let placed = nodes.and_then(|nodes| placement::placed(&*network, &nodes));
-        network = placed.map_err(|message| at(&entry.value, message))?;
+    let mut of_ranks = None;
+    if let Some(Entry { value, .. }) = &file.placement {
+        let nodes = nodes_listed(folder, value.get_ref()).map_err(|message| at(value, message))?;
+        if placement::is_of_nodes(&*network, &nodes) {
+            network = placement::placed(&*network, &nodes).map_err(|message| at(value, message))?;
+        } else {
+            of_ranks = Some((value, nodes));
+        }
     }
     if let Some(ties) = &file.ties {
         let Shape::Grid(grid) = network.shape() else {
@@ -317,7 +321,14 @@ fn topology(folder: &Path, file: &File, reading: &Reading) -> Result<Arc<dyn Top
     }
     let network = faults.taken_out(Arc::clone(&network));
     let network = network.map_err(|message| SpecError { message, span: Some(span) })?;
-    NodesOn { network, sizes }.topology().map_err(|rule| refused(format!("`{shape}`: {rule}")))
+    let topology = NodesOn { network, sizes }.topology();
+    let topology = topology.map_err(|rule| refused(format!("`{shape}`: {rule}")))?;
+    match of_ranks {
+        None => Ok(topology),
+        Some((value, nodes)) => {
+            placement::with_ranks_on(topology, &nodes).map_err(|message| at(value, message))
+        }
+    }
 }
 
 /// The network of the shape, and the ranks on its nodes.

@@ -147,14 +147,17 @@ pub(crate) struct NodesOn {
 }
 
 impl NodesOn {
-    /// Those of a machine.
-    pub(crate) fn of(machine: &Machine) -> Self {
+    /// Those of a machine whose ranks are numbered node by node.
+    fn of(machine: &Machine) -> Result<Self, SpecError> {
         let Shape::Clustered(clusters) = machine.topology.shape() else {
-            return Self { network: Arc::clone(&machine.topology), sizes: None };
+            return Ok(Self { network: Arc::clone(&machine.topology), sizes: None });
         };
+        if clusters.is_placed() {
+            return Err(format!("the ranks of {} are placed already", machine.name).into());
+        }
         let sizes = clusters.equal_size().map(|size| vec![size]);
         let sizes = sizes.unwrap_or_else(|| clusters.sizes().collect());
-        Self { network: Arc::clone(clusters.network()), sizes: Some(sizes) }
+        Ok(Self { network: Arc::clone(clusters.network()), sizes: Some(sizes) })
     }
 
     /// Reads a short form; an error names the form that other separators most likely mean.

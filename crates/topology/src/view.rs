@@ -7,6 +7,7 @@ mod order;
 
 use std::sync::Arc;
 
+use crate::topology::clusters::Order;
 use crate::{Coordinates, Grid, Machine, Rank, Route, Shape, Ties, Topology};
 
 use graph::GraphView;
@@ -20,28 +21,39 @@ use grid::GridView;
 /// another order, and with other directions at half a ring. Every link of a view is a link of the machine.
 ///
 /// A grid that is [placed](crate::Graph::placed) on the machine's network is a view too, with the machine's ranks and
-/// routes.
+/// routes; and nodes whose ranks are [placed](crate::Clusters::placed), with ranks numbered node by node.
 #[derive(Clone, Debug)]
 pub struct View {
     /// What the machine is seen as.
     graph: Option<Arc<GraphView>>,
     /// What that, or the machine, is seen as.
     grid: Option<GridView>,
-    /// The grid that is placed on the machine's network; then it is neither of these.
+    /// The grid that is placed on the machine's network, or the nodes; then it is neither of these.
     logical: Option<Arc<dyn Topology>>,
+    /// The numbers of ranks that are seen node by node.
+    order: Option<Arc<Order>>,
 }
 
 impl View {
     /// The grid that is placed on a machine's network.
     #[must_use]
     pub fn placed(logical: &Arc<dyn Topology>) -> Self {
-        Self { graph: None, grid: None, logical: Some(Arc::clone(logical)) }
+        Self { graph: None, grid: None, logical: Some(Arc::clone(logical)), order: None }
     }
 
-    /// Whether it is such a grid.
+    /// The nodes of a machine whose ranks are placed, with ranks numbered node by node; `None` of other machines.
+    #[must_use]
+    pub fn by_nodes(topology: &dyn Topology) -> Option<Self> {
+        let Shape::Clustered(clusters) = topology.shape() else { return None };
+        let order = clusters.order().map(Arc::clone)?;
+        let logical: Arc<dyn Topology> = Arc::new(clusters.by_nodes());
+        Some(Self { order: Some(order), ..Self::placed(&logical) })
+    }
+
+    /// Whether it is a grid that is placed on the machine's network.
     #[must_use]
     pub fn is_placed(&self) -> bool {
-        self.logical.is_some()
+        self.logical.is_some() && self.order.is_none()
     }
 
     /// What words ask for, in their order: the kinds of links that a graph is seen without, such as `0` or
@@ -78,7 +90,7 @@ impl View {
             (None, Some(ties)) => Some(GridView::with_ties(shown, ties).map_err(|e| (3, e))?),
         };
         let is_view = graph.is_some() || grid.is_some();
-        Ok(is_view.then_some(Self { graph, grid, logical: None }))
+        Ok(is_view.then_some(Self { graph, grid, logical: None, order: None }))
     }
 
     /// The words that [`new`](Self::new) reads.
@@ -95,7 +107,7 @@ impl View {
     #[must_use]
     pub fn all(machine: &Machine) -> Vec<Self> {
         let mut views: Vec<_> = (GridView::all(machine).into_iter())
-            .map(|grid| Self { graph: None, grid: Some(grid), logical: None })
+            .map(|grid| Self { graph: None, grid: Some(grid), logical: None, order: None })
             .collect();
         // Nodes of a lattice, and those that translations map onto each other, are in a good order.
         let in_order = match machine.topology.shape() {
@@ -113,12 +125,11 @@ impl View {
                 Vec::new()
             };
             let graph = Some(graph);
-            views.push(Self { graph: graph.clone(), grid: None, logical: None });
-            views.extend(axes.into_iter().map(|grid| Self {
-                graph: graph.clone(),
-                grid: Some(grid),
-                logical: None,
-            }));
+            let of_graph = Self { graph, grid: None, logical: None, order: None };
+            views.push(of_graph.clone());
+            views.extend(
+                axes.into_iter().map(|grid| Self { grid: Some(grid), ..of_graph.clone() }),
+            );
         }
         views
     }
@@ -160,6 +171,9 @@ impl View {
     /// The machine's rank that a rank of the view is.
     #[must_use]
     pub fn on_machine(&self, rank: Rank) -> Rank {
+        if let Some(order) = &self.order {
+            return Rank(order.ranks[rank.index()]);
+        }
         let rank = self.grid.as_ref().map_or(rank, |grid| grid.on_machine(rank));
         self.graph.as_ref().map_or(rank, |graph| graph.on_machine(rank))
     }
@@ -167,6 +181,9 @@ impl View {
     /// The rank of the view that a rank of the machine is.
     #[must_use]
     pub fn in_view(&self, rank: Rank) -> Rank {
+        if let Some(order) = &self.order {
+            return Rank(order.by_node[rank.index()]);
+        }
         let rank = self.graph.as_ref().map_or(rank, |graph| graph.in_view(rank));
         self.grid.as_ref().map_or(rank, |grid| grid.in_view(rank))
     }
@@ -174,8 +191,11 @@ impl View {
     /// Overwrites `out` with the machine's route of a message between two ranks of the view, of which
     /// `route` is the route there, empty for that of the view. It is empty only where it is the machine's own.
     pub fn route(&self, from: Rank, to: Rank, route: &Route, out: &mut Route) {
-        if self.is_placed() {
-            return out.clear();
+        match (&self.logical, &self.order) {
+            (None, _) => {}
+            (Some(_), None) => return out.clear(),
+            // Nodes and links are the machine's.
+            (Some(_), Some(_)) => return out.clone_from(route),
         }
         let Some(graph) = &self.graph else {
             let grid = self.grid.as_ref().expect("bug: a view of nothing");
@@ -208,7 +228,7 @@ impl View {
     /// its links have several timing values that the view does not show.
     #[must_use]
     pub fn on(&self, machine: &Machine) -> Option<Machine> {
-        if self.is_placed() {
+        if self.logical.is_some() {
             return None;
         }
         let shown = self.graph.as_ref().map(|graph| graph.on(machine));

@@ -246,6 +246,7 @@ static INFO: Info = Info::new(
     "intra-node doubling, messages of whole nodes' blocks, and intra-node doubling again",
     "two levels of Bruck et al. 1997, section 4; locality-aware as Bienz et al. 2022",
 )
+.by_node()
 .performing(Collective::AllGather)
 .taking(&[
     BETWEEN,

@@ -415,6 +415,7 @@ static INFO: Info = Info::new(
     "pairs of nodes by a factor of their complete graph, one pair of ranks at a time",
     "Sanders and Traeff 2002, sections 3 and 4",
 )
+.by_node()
 .with_internal(&[
     Parameter::words(
         "inside",

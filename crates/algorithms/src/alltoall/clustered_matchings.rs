@@ -318,7 +318,8 @@ static INFO: Info = Info::new(
     "clustered-matchings",
     "every node sends to one and receives from another, and exchanges intra-node at the same time",
     "after Sanders and Traeff 2002, end of section 3, without separate intra-node steps",
-);
+)
+.by_node();
 
 impl Algorithm for ClusteredMatchings {
     fn info(&self) -> &Info {

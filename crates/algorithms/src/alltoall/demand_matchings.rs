@@ -117,7 +117,7 @@ impl Matchings {
         };
         Ok(Self {
             ports,
-            vertices: vertex.last().map_or(0, |&last| last as usize + 1),
+            vertices: vertex.iter().max().map_or(0, |&last| last as usize + 1),
             vertex,
             busiest: busiest as usize,
             partners: Partners { ranks, ..Partners::default() },

@@ -278,6 +278,7 @@ static INFO: Info = Info::new(
     "ranks of a node collect the blocks for another node, one message between any two nodes",
     "after Bienz, Gropp and Olson 2019 and Kinkead et al. 2025; rounds of Sanders and Traeff 2002",
 )
+.by_node()
 .taking(&[
     Parameter::number(
         "lanes",

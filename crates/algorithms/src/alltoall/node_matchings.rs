@@ -173,6 +173,7 @@ static INFO: Info = Info::new(
     "blocks of a node for another one in one message, in matchings coloured for the demand",
     "after FAST, Lei et al. 2025 (arXiv 2505.09764), and DeepEP, DeepSeek 2025; edge colouring (Koenig 1916)",
 )
+.by_node()
 .taking(&[
     Parameter::words(
         COLLECT,

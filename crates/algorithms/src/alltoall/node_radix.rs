@@ -507,6 +507,7 @@ static INFO: Info = Info::new(
     "nodes gather, combine and rotate blocks one radix-r digit at a time, and distribute them",
     "Bruck et al. 1997, section 3, between the leaders of nodes",
 )
+.by_node()
 .taking(&[
     Parameter::number("lanes", "ranks of a node that send at once, 1 (a leader) to its ports")
         .by_cost(),

@@ -104,15 +104,15 @@ fn strongest(
 /// The bytes that each node receives from other nodes, and sends to them; of an all-gather, those received.
 fn node_bytes(problem: &Problem, machine: &Machine, demand: &Demand) -> Vec<[u128; 2]> {
     let topology = &*machine.topology;
-    let of_node = |own: std::ops::Range<u32>| {
+    let of_node = |own: Vec<Rank>| {
         let outside = |sizes: &mut dyn Iterator<Item = u64>| -> u128 {
-            let others = (0..).zip(sizes).filter(|(rank, _)| !own.contains(rank));
+            let others = (0..).map(Rank).zip(sizes).filter(|(rank, _)| own.binary_search(rank).is_err());
             others.map(|(_, bytes)| u128::from(bytes)).sum()
         };
         match problem.operation {
-            Collective::AllGather => [outside(&mut demand.column(Rank(own.start))), 0],
+            Collective::AllGather => [outside(&mut demand.column(own[0])), 0],
             Collective::AllToAll => {
-                let ranks = || own.clone().map(Rank);
+                let ranks = || own.iter().copied();
                 let received = ranks().map(|rank| outside(&mut demand.column(rank))).sum();
                 [received, ranks().map(|rank| outside(&mut demand.row(rank))).sum()]
             }
@@ -120,13 +120,10 @@ fn node_bytes(problem: &Problem, machine: &Machine, demand: &Demand) -> Vec<[u12
     };
     let nodes: Vec<_> = match topology.shape() {
         Shape::Clustered(clusters) => {
-            let first = |node| clusters.first_rank(node).0;
-            (0..clusters.nodes())
-                .map(|node| first(node)..first(node) + clusters.size(node))
-                .collect()
+            (0..clusters.nodes()).map(|node| clusters.ranks_of(node).collect()).collect()
         }
         _ if topology.link_numbers() == 0 => Vec::new(),
-        _ => (0..problem.ranks).map(|rank| rank..rank + 1).collect(),
+        _ => (0..problem.ranks).map(|rank| vec![Rank(rank)]).collect(),
     };
     parallel::each(nodes).map(of_node).collect()
 }

@@ -134,10 +134,12 @@ impl<'a> Fold<'a> {
     pub(crate) fn moved(&self, shared: u64, moves: &dyn Fn(Rank) -> Rank) -> u64 {
         let topology = &*self.machine.topology;
         let all = u64::from(self.machine.ranks());
-        let size = all / u64::from(topology.nodes());
         let node = |node: u64| {
-            let to = moves(Rank((node * size) as u32));
-            u64::from(topology.node_of(to))
+            let first = match topology.shape() {
+                Shape::Clustered(clusters) => clusters.first_rank(node as u32),
+                _ => Rank(node as u32),
+            };
+            u64::from(topology.node_of(moves(first)))
         };
         let (links, [by_rank, _]) = (topology.link_numbers(), self.channels.limits());
         match (shared.checked_sub(links), &self.nodes, self.per_node) {

@@ -21,7 +21,7 @@ class Network {
         for (let link = shape.first[vertex]; link < shape.first[vertex + 1]; link += 1) this.join(link, vertex, shape.to[link]);
       }
     }
-    this.hold(shape.sizes);
+    this.hold(shape.sizes, shape.order);
   }
 
   join(link, from, to) {
@@ -44,14 +44,16 @@ class Network {
   }
 
   /** Places the ranks on the nodes: one on each if there are no sizes. */
-  hold(sizes) {
+  hold(sizes, order) {
     this.sizes = sizes;
     this.nodeOf = [];
     this.slotOf = [];
+    let place = 0;
     for (let node = 0; node < this.nodes; node += 1) {
-      for (let slot = 0; slot < (sizes?.[node] ?? 1); slot += 1) {
-        this.nodeOf.push(node);
-        this.slotOf.push(slot);
+      for (let slot = 0; slot < (sizes?.[node] ?? 1); slot += 1, place += 1) {
+        const rank = order?.[place] ?? place;
+        this.nodeOf[rank] = node;
+        this.slotOf[rank] = slot;
       }
     }
     this.ranks = this.nodeOf.length;

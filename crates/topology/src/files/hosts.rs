@@ -2,17 +2,17 @@
 //!
 //! Those of Open MPI (`user@node1 slots=4`), MPICH (`node1:4:binding=..`) and Torque (`node1 np=4 gpus=4`,
 //! or a line for each rank) are read. A line without a number of slots adds as many ranks as it has
-//! `max_slots`, otherwise one. `^node1` excludes a host. Ranks are numbered node by node; where lines list hosts
-//! in turn, that is said.
+//! `max_slots`, otherwise one. `^node1` excludes a host. Ranks are numbered in the order of lines: where hosts are
+//! listed in turn, ranks are on them in turn.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 
-use super::{
-    Beginning, MAX_NODES, Source, assuming, cluster, shown, uncommented, without_effect, wrong,
-};
-use crate::Machine;
+use super::{Beginning, MAX_NODES, Source, cluster, shown, uncommented, without_effect, wrong};
 use crate::error::SpecError;
+use crate::spec::with_placement;
+use crate::topology::clusters::MOST_PLACED;
+use crate::{Machine, Rank};
 
 /// Keys of the number of ranks, and of the most ranks, of a host.
 const RANKS: [&str; 5] = ["slots", "slot", "cpu", "count", "np"];
@@ -62,8 +62,8 @@ pub(super) struct Hosts<'a> {
     numbers: HashMap<&'a str, usize>,
     /// Each host, its ranks, and the place of its first line.
     pub(super) sizes: Vec<(&'a str, u32, usize)>,
-    /// Whether ranks of a host are listed after those of others.
-    in_turn: bool,
+    /// Hosts by their numbers, and the ranks that are added, in order.
+    added: Vec<(usize, u32)>,
 }
 
 impl<'a> Hosts<'a> {
@@ -77,7 +77,7 @@ impl<'a> Hosts<'a> {
         if number == next {
             self.sizes.push((host, 0, at));
         }
-        self.in_turn |= number + 1 < next;
+        self.added.push((number, ranks));
         let size = &mut self.sizes[number].1;
         let sum = size.checked_add(ranks);
         *size = sum.ok_or_else(|| format!("too many ranks on {}", shown(host)))?;
@@ -91,19 +91,25 @@ impl<'a> Hosts<'a> {
         ignored: BTreeSet<&str>,
     ) -> Result<Machine, SpecError> {
         let sizes: Vec<_> = self.sizes.iter().map(|(_, size, _)| *size).collect();
-        Ok(self.noted(cluster(name, &sizes)?, ignored))
+        self.placed(cluster(name, &sizes)?, ignored)
     }
 
-    /// A machine of these hosts, with what is said of the file.
-    pub(super) fn noted(&self, machine: Machine, ignored: BTreeSet<&str>) -> Machine {
-        let machine = match self.in_turn {
-            true => assuming(
-                machine,
-                "ranks are numbered node by node, and in the file over nodes in turn",
-            ),
-            false => machine,
+    /// A machine whose nodes are these hosts, with ranks where the file puts them and what is said of the file.
+    pub(super) fn placed(
+        &self,
+        machine: Machine,
+        ignored: BTreeSet<&str>,
+    ) -> Result<Machine, SpecError> {
+        let machine = match self.added.is_sorted_by_key(|(number, _)| number) {
+            true => machine,
+            false => {
+                let node = |&(host, ranks): &(usize, u32)| (0..ranks).map(move |_| Rank(host as u32));
+                let nodes = self.added.iter().flat_map(node).take(MOST_PLACED as usize + 1);
+                let nodes: Vec<_> = nodes.collect();
+                with_placement(&machine, &nodes)?
+            }
         };
-        without_effect(machine, ignored, "hosts")
+        Ok(without_effect(machine, ignored, "hosts"))
     }
 }
 
@@ -114,17 +120,21 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
 
 /// The hosts of a file, and the keys that are ignored.
 pub(super) fn listed(text: &str) -> Result<(Hosts<'_>, BTreeSet<&str>), SpecError> {
-    let (mut hosts, mut excluded, mut ignored) =
-        (Hosts::default(), HashSet::new(), BTreeSet::new());
+    let (mut all, mut excluded, mut ignored) = (Vec::new(), HashSet::new(), BTreeSet::new());
     for (line, at) in uncommented(text) {
-        let refuse = |message| wrong(at, line, message);
-        let (host, ranks) = host(line, &mut ignored).map_err(refuse)?;
+        let (host, ranks) =
+            host(line, &mut ignored).map_err(|message| wrong(at, line, message))?;
         match host.strip_prefix('^') {
             Some(host) => drop(excluded.insert(host)),
-            None => hosts.add(host, ranks, at).map_err(refuse)?,
+            None => all.push((host, ranks, line, at)),
         }
     }
-    hosts.sizes.retain(|(host, ..)| !excluded.contains(host));
+    let mut hosts = Hosts::default();
+    for (host, ranks, line, at) in all {
+        if !excluded.contains(host) {
+            hosts.add(host, ranks, at).map_err(|message| wrong(at, line, message))?;
+        }
+    }
     Ok((hosts, ignored))
 }
 

@@ -38,7 +38,7 @@ pub fn place(machine: &Machine, text: &str) -> Result<Machine, SpecError> {
         0 => placed,
         _ => assuming(placed, &format!("{unused} nodes hold no ranks")),
     };
-    Ok(listed.noted(placed, ignored))
+    listed.placed(placed, ignored)
 }
 
 /// The nodes of the hosts, in order.

@@ -1,6 +1,6 @@
 //! Rankfiles of Open MPI, such as `rank 0=node1 slot=0:0`: hosts are nodes.
 //!
-//! Slots bind ranks to cores, and have no effect here. Ranks are numbered node by node.
+//! Slots bind ranks to cores, and have no effect here.
 
 use std::collections::BTreeMap;
 

@@ -40,16 +40,14 @@ pub fn write_file(machine: &Machine) -> Result<String, SpecError> {
             let sizes = form.strip_prefix(&*graph.short_form()).unwrap_or_default();
             (format!("network{sizes}"), route_table(graph)?)
         }
-        None => (form.replacen(LISTED, "", 1), None),
+        None => (form.clone(), None),
     };
+    let shape = shape.replacen(LISTED, "", 1);
     out += &entry("shape", &quoted(&shape));
     if let Some(table) = &table {
         out += &format!("routes = {{ value = {}, source = {} }}\n", quoted(table), source("shape"));
     }
-    if let Shape::Graph(graph) = machine.topology.network()
-        && let Some(OnGrid { nodes, .. }) = graph.on_grid()
-        && graph.form.ends_with(LISTED)
-    {
+    if let Some(nodes) = placement(machine) {
         let nodes: String = nodes.iter().map(|node| format!("{node}\n")).collect();
         out += &entry("placement", &quoted(&nodes));
     }
@@ -82,6 +80,19 @@ pub fn write_file(machine: &Machine) -> Result<String, SpecError> {
         return Err(too_long());
     }
     Ok(out)
+}
+
+/// The node of each rank, or of each node of a placed grid, if they are listed.
+fn placement(machine: &Machine) -> Option<Vec<u32>> {
+    match (machine.topology.shape(), machine.topology.network()) {
+        (Shape::Clustered(clusters), _) if clusters.is_placed() => {
+            Some((0..clusters.ranks()).map(|rank| clusters.node_of(Rank(rank))).collect())
+        }
+        (_, Shape::Graph(graph)) if graph.form.ends_with(LISTED) => {
+            graph.on_grid().map(|OnGrid { nodes, .. }| nodes.to_vec())
+        }
+        _ => None,
+    }
 }
 
 /// A key, a value and its source as a line.

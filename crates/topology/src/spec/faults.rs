@@ -14,7 +14,7 @@ pub fn with_faults<'a>(
     machine: &Machine,
     failed: impl IntoIterator<Item = &'a str>,
 ) -> Result<Machine, SpecError> {
-    let NodesOn { network, sizes } = NodesOn::of(machine);
+    let NodesOn { network, sizes } = NodesOn::of(machine)?;
     let mut faults = Faults::on(&*network);
     failed.into_iter().try_for_each(|name| faults.add(name, None))?;
     let network = faults.taken_out(Arc::clone(&network))?;

@@ -10,16 +10,38 @@ use crate::{Graph, Machine, Rank, Shape, Topology};
 pub(crate) const LISTED: &str = " placed";
 
 /// The machine whose ranks are on these nodes: those of a grid, or of a grid on the sides of another one
-/// (`torus:64x64@16x2x2,16x2x2`), on nodes of the latter; where nodes hold several ranks, nodes on nodes.
-/// Its other values are kept.
+/// (`torus:64x64@16x2x2,16x2x2`), on nodes of the latter. Where nodes hold several ranks, a list with a node for each
+/// rank places ranks on nodes, and one with a node for each node of a grid places nodes on nodes. Its other values
+/// are kept.
 ///
 /// # Errors
-/// A machine on no grid, another number of nodes, a node that the grid does not have, or a node that is named
-/// twice.
+/// Another number of nodes, a node that the machine does not have, other numbers of ranks on nodes than the
+/// machine's, or ranks that are placed already. Without several ranks on nodes, a machine on no grid, or a node that
+/// is named twice.
 pub fn with_placement(machine: &Machine, nodes: &[Rank]) -> Result<Machine, SpecError> {
-    let NodesOn { network, sizes } = NodesOn::of(machine);
-    let network = placed(&*network, nodes)?;
-    Ok(machine.on(NodesOn { network, sizes }.topology()?))
+    let NodesOn { network, sizes } = NodesOn::of(machine)?;
+    let topology = match is_of_nodes(&*network, nodes) {
+        true => NodesOn { network: placed(&*network, nodes)?, sizes }.topology()?,
+        false => with_ranks_on(Arc::clone(&machine.topology), nodes)?,
+    };
+    Ok(machine.on(topology))
+}
+
+/// Whether a list has a node for each node of a network, not for each of several ranks on a node.
+pub(crate) fn is_of_nodes(network: &dyn Topology, nodes: &[Rank]) -> bool {
+    let several = matches!(network.shape(), Shape::Clustered(_));
+    !several && nodes.len() == network.ranks() as usize
+}
+
+/// The topology whose ranks are on these nodes, which hold several.
+pub(crate) fn with_ranks_on(
+    topology: Arc<dyn Topology>,
+    nodes: &[Rank],
+) -> Result<Arc<dyn Topology>, String> {
+    match topology.shape() {
+        Shape::Clustered(clusters) => Ok(Arc::new(clusters.placed(nodes)?)),
+        _ => placed(&*topology, nodes),
+    }
 }
 
 pub(crate) fn placed(network: &dyn Topology, nodes: &[Rank]) -> Result<Arc<dyn Topology>, String> {

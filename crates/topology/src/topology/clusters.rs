@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use crate::error::check_limit;
 use crate::number::number;
+use crate::spec::placement::LISTED;
 use crate::{
     FullyConnected, LinkId, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment, Shape, Topology,
     TopologyError,
@@ -12,11 +13,14 @@ pub const INTRA_NODE: usize = 0;
 /// The first class of inter-node links.
 pub const INTER_NODE: usize = 1;
 
+/// The most ranks whose nodes are listed.
+pub(crate) const MOST_PLACED: u64 = 1 << 24;
+
 /// Nodes that hold one or more ranks each, on a network; on a complete one they are a cluster of
 /// SMP nodes (Sanders and Traeff 2002, section 1).
 ///
-/// Ranks are numbered node by node. Consecutive nodes of equal size are kept as one run, so a
-/// cluster of a billion nodes takes no more memory than one of two.
+/// Ranks are numbered node by node, unless they are [placed](Self::placed). Consecutive nodes of equal size are
+/// kept as one run, so a cluster of a billion nodes takes no more memory than one of two.
 #[derive(Clone, Debug)]
 pub struct Clusters {
     runs: Vec<NodeRun>,
@@ -25,6 +29,15 @@ pub struct Clusters {
     network: Arc<dyn Topology>,
     /// The same nodes on the network that algorithms see, if it is another one.
     logical: Option<Arc<dyn Topology>>,
+    /// Of ranks that are not numbered node by node.
+    order: Option<Arc<Order>>,
+}
+
+/// The numbers that ranks would have node by node, and back.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Order {
+    pub(crate) by_node: Vec<u32>,
+    pub(crate) ranks: Vec<u32>,
 }
 
 /// Consecutive nodes of one size.
@@ -58,7 +71,7 @@ impl Clusters {
         let logical =
             network.logical().map(|seen| Self::on(Arc::clone(seen), groups)).transpose()?;
         let logical = logical.map(|seen| Arc::new(seen) as _);
-        let mut cluster = Self { runs: Vec::new(), ranks: 0, nodes: 0, network, logical };
+        let mut cluster = Self { runs: Vec::new(), ranks: 0, nodes: 0, network, logical, order: None };
         check_limit("link classes", cluster.link_classes().len() as u64, MAX_DIMENSIONS as u64)?;
         for &(nodes, size) in groups.iter().filter(|group| group.0 > 0) {
             if size == 0 {
@@ -91,6 +104,80 @@ impl Clusters {
         }
     }
 
+    /// The same nodes with the ranks of a list, which has the node of each: ranks of a node have their numbers in
+    /// ascending order.
+    ///
+    /// # Errors
+    /// More than 2^24 ranks, a network that is a grid placed on another one, a node that the cluster does not have,
+    /// or other numbers of ranks on nodes than the cluster's.
+    pub fn placed(&self, nodes: &[Rank]) -> Result<Self, TopologyError> {
+        check_limit("ranks with listed nodes", nodes.len() as u64, MOST_PLACED)?;
+        if self.logical.is_some() {
+            let form = self.network.short_form();
+            return Err(format!("{form} is placed: ranks on its nodes are numbered by node").into());
+        }
+        let (mut by_node, mut ranks) = (Vec::new(), vec![0; self.ranks as usize]);
+        let mut listed = vec![0; self.nodes as usize];
+        for (rank, node) in (0..).zip(nodes) {
+            let Some(listed) = listed.get_mut(node.index()) else {
+                let last = self.nodes - 1;
+                return Err(format!("rank {rank} on node {node}: the last node is {last}").into());
+            };
+            if *listed < self.size(node.0) {
+                let place = self.first_by_node(node.0) + *listed;
+                by_node.push(place);
+                ranks[place as usize] = rank;
+            }
+            *listed += 1;
+        }
+        let wrong = (0..).zip(&listed).find(|&(node, listed)| *listed != self.size(node));
+        if let Some((node, listed)) = wrong {
+            let size = self.size(node);
+            return Err(format!("{listed} ranks are on node {node}, which holds {size}").into());
+        }
+        let is_by_node = by_node.is_sorted();
+        let order = (!is_by_node).then(|| Arc::new(Order { by_node, ranks }));
+        Ok(Self { order, ..self.clone() })
+    }
+
+    /// The same nodes on another network of as many nodes.
+    ///
+    /// # Panics
+    /// The network has another number of nodes.
+    pub(crate) fn on_other(&self, network: Arc<dyn Topology>) -> Self {
+        let groups: Vec<_> = self.groups().map(|(_, count, size)| (count, size)).collect();
+        let other = Self::on(network, &groups).expect("bug: nodes of another network");
+        Self { order: self.order.clone(), ..other }
+    }
+
+    /// Whether ranks have other numbers than node by node.
+    #[must_use]
+    pub fn is_placed(&self) -> bool {
+        self.order.is_some()
+    }
+
+    /// The numbers that placed ranks would have node by node.
+    pub(crate) fn order(&self) -> Option<&Arc<Order>> {
+        self.order.as_ref()
+    }
+
+    /// The same nodes with ranks that are numbered node by node.
+    #[must_use]
+    pub fn by_nodes(&self) -> Self {
+        Self { order: None, ..self.clone() }
+    }
+
+    /// The ranks on a node, in ascending order.
+    pub fn ranks_of(&self, node: u32) -> impl Iterator<Item = Rank> + '_ {
+        let first = self.first_by_node(node);
+        (first..first + self.size(node)).map(|place| self.rank_at(place))
+    }
+
+    /// The rank at a place in the order of nodes.
+    fn rank_at(&self, place: u32) -> Rank {
+        Rank(self.order.as_ref().map_or(place, |order| order.ranks[place as usize]))
+    }
+
     /// The network between the nodes, with one rank for each node.
     #[must_use]
     pub fn network(&self) -> &Arc<dyn Topology> {
@@ -108,8 +195,9 @@ impl Clusters {
     #[must_use]
     #[inline]
     pub fn node_of(&self, rank: Rank) -> u32 {
-        let run = self.run_before(|run| run.first_rank <= rank.0);
-        run.first_node + (rank.0 - run.first_rank) / run.size
+        let place = self.order.as_ref().map_or(rank.0, |order| order.by_node[rank.index()]);
+        let run = self.run_before(|run| run.first_rank <= place);
+        run.first_node + (place - run.first_rank) / run.size
     }
 
     /// Ranks on `node`.
@@ -123,8 +211,13 @@ impl Clusters {
     #[must_use]
     #[inline]
     pub fn first_rank(&self, node: u32) -> Rank {
+        self.rank_at(self.first_by_node(node))
+    }
+
+    /// The lowest rank on a node, where ranks are numbered node by node.
+    fn first_by_node(&self, node: u32) -> u32 {
         let run = self.run_before(|run| run.first_node <= node);
-        Rank(run.first_rank + (node - run.first_node) * run.size)
+        run.first_rank + (node - run.first_node) * run.size
     }
 
     /// Ranks on the largest node.
@@ -133,11 +226,11 @@ impl Clusters {
         self.runs.iter().map(|run| run.size).max().expect("a cluster has a node")
     }
 
-    /// Ranks on each node where all nodes are equal.
+    /// Ranks on each node where all nodes are equal, and ranks are numbered node by node.
     #[must_use]
     pub fn equal_size(&self) -> Option<u32> {
         let [run] = self.runs[..] else { return None };
-        Some(run.size)
+        (!self.is_placed()).then_some(run.size)
     }
 
     /// Consecutive nodes of equal size, as (first node, number of nodes, ranks on each), in order.
@@ -206,6 +299,7 @@ impl Topology for Clusters {
     }
 
     fn short_form(&self) -> String {
+        let placed = if self.is_placed() { LISTED } else { "" };
         if let Shape::Complete = self.network.shape() {
             let groups: Vec<_> = (self.runs.iter())
                 .map(|run| match run.nodes {
@@ -213,13 +307,13 @@ impl Topology for Clusters {
                     nodes => format!("{nodes}*{}", run.size),
                 })
                 .collect();
-            return format!("cluster:{}", groups.join(","));
+            return format!("cluster:{}{placed}", groups.join(","));
         }
         let sizes: Vec<_> = match self.runs[..] {
             [run] => vec![run.size.to_string()],
             _ => self.sizes().map(|size| size.to_string()).collect(),
         };
-        format!("{}*{}", self.network.short_form(), sizes.join(","))
+        format!("{}*{}{placed}", self.network.short_form(), sizes.join(","))
     }
 
     fn nodes(&self) -> u32 {
@@ -287,6 +381,26 @@ mod tests {
         assert_eq!(cluster.by_node(), None);
         let equal = Clusters::new(&[(2, 3), (1, 3)]).unwrap().by_node().unwrap();
         assert_eq!(equal.coordinates(Rank(7))[..], [2, 1]);
+    }
+
+    #[test]
+    fn ranks_may_be_placed_in_any_order() {
+        let nodes = |listed: &[u32]| listed.iter().copied().map(Rank).collect::<Vec<_>>();
+        let cluster = Clusters::new(&[(2, 2), (1, 1)]).unwrap();
+        let placed = cluster.placed(&nodes(&[1, 0, 2, 1, 0])).unwrap();
+        assert_eq!((0..5).map(|r| placed.node_of(Rank(r))).collect::<Vec<_>>(), [1, 0, 2, 1, 0]);
+        assert_eq!(placed.ranks_of(0).collect::<Vec<_>>(), [Rank(1), Rank(4)]);
+        assert_eq!((placed.first_rank(1), placed.equal_size()), (Rank(0), None));
+        assert_eq!(placed.short_form(), "cluster:2*2,1 placed");
+        assert_eq!(placed.by_nodes().short_form(), "cluster:2*2,1");
+        assert!(!cluster.placed(&nodes(&[0, 0, 1, 1, 2])).unwrap().is_placed());
+        for (listed, rule) in [
+            (&[0, 0, 1, 1, 3][..], "rank 4 on node 3: the last node is 2"),
+            (&[0, 0, 1, 1], "0 ranks are on node 2, which holds 1"),
+            (&[0, 1, 0, 0, 2], "3 ranks are on node 0, which holds 2"),
+        ] {
+            assert_eq!(cluster.placed(&nodes(listed)).unwrap_err().message, rule);
+        }
     }
 
     #[test]
