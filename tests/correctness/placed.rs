@@ -1,15 +1,16 @@
-//! Grids on the nodes of other grids: what they are, and schedules, claims and bounds on them.
+//! Grids on the nodes of other grids, and ranks on nodes in any order: what they are, and schedules, claims and bounds
+//! on them.
 
 use common::{
     Case, MEMORY, check_certificate, check_delivery, check_promises, problem, reach, routers, run,
     schedule_of, serving,
 };
 use proptest::prelude::*;
-use topocoll::contention::{Scheduled, in_seconds};
+use topocoll::contention::{Job, Placed, Scheduled, in_seconds};
 use topocoll::spec::with_placement;
 use topocoll::{
-    Collective, Graph, Grid, LinkId, Machine, Method, Rank, Route, Schedule, Shape, Topology,
-    best_bounds, count, machine,
+    Collective, Graph, Grid, LinkId, Machine, Method, Ports, Rank, Route, Schedule, Shape,
+    Topology, best_bounds, count, machine,
 };
 
 /// The most messages on a link of each class in a step of any two ranks (from, to).
@@ -196,6 +197,114 @@ fn tori_with_the_routes_of_simgrid_are_served_as_claimed() {
     }
 }
 
+/// Nodes of several ranks, ranks on them in a random order, and the same node by node.
+fn ranks_on_nodes(random: &mut fastrand::Rng) -> [Machine; 2] {
+    let network = ["full:3", "torus:2x3", "mesh:4", "fat-tree:2,2"][random.usize(..4)];
+    let count = machine(network).unwrap().ranks();
+    let sizes: Vec<u32> = match random.bool() {
+        true => vec![random.u32(2..4); count as usize],
+        false => std::iter::once(2).chain((1..count).map(|_| random.u32(1..4))).collect(),
+    };
+    let listed: Vec<_> = sizes.iter().map(u32::to_string).collect();
+    let mut whole = machine(&format!("{network}*{}", listed.join(","))).unwrap();
+    let ports = [(1, 1), (1, u32::MAX), (2, 3), (u32::MAX, u32::MAX)][random.usize(..4)];
+    whole.set_ports(Ports { rank: ports.0, node: ports.1 });
+    whole.timing.injection.node = 3e-9;
+    let nodes = (0..).zip(&sizes).flat_map(|(node, &size)| (0..size).map(move |_| Rank(node)));
+    let mut nodes: Vec<Rank> = nodes.collect();
+    while nodes.is_sorted() {
+        random.shuffle(&mut nodes);
+    }
+    let placed = with_placement(&whole, &nodes).unwrap();
+    assert!((0..).zip(&nodes).all(|(rank, node)| placed.topology.node_of(Rank(rank)) == node.0));
+    [placed, whole]
+}
+
+/// Every algorithm delivers as claimed and beats no bound. One for nodes costs as much as on ranks that are numbered node by
+/// node; any other has the ranks of the list, whose nodes send what is added up here, message by message.
+#[test]
+fn ranks_in_any_order_are_served_as_claimed() {
+    let mut random = fastrand::Rng::with_seed(57);
+    let (mut of_nodes, mut of_ranks) = (0, 0);
+    for _ in 0..reach(12, 200) {
+        let [placed, whole] = ranks_on_nodes(&mut random);
+        for (algorithm, problem, setting) in serving(&placed, 3) {
+            check_promises(&placed, algorithm, &problem, &setting, Method::Replay);
+            let case = Case::solve(&placed, algorithm, &problem, &setting).unwrap();
+            let counts = |schedule, machine| count(schedule, machine, None, MEMORY).unwrap();
+            let found = counts(case.schedule(), &placed);
+            if algorithm.info().by_node {
+                let other = Case::solve(&whole, algorithm, &problem, &setting).unwrap();
+                let other = counts(other.schedule(), &whole);
+                assert_eq!(format!("{found:?}"), format!("{other:?}"), "{}", case.place);
+                of_nodes += 1;
+                continue;
+            }
+            let rule = case.schedule().rule();
+            let mut most_bytes = 0;
+            for step in 0..rule.steps() {
+                let mut sent = vec![[0; 2]; placed.topology.nodes() as usize];
+                for rank in (0..placed.ranks()).map(Rank) {
+                    let mut does = topocoll::Step::default();
+                    rule.step(rank, step, &mut does);
+                    for send in &does.sends {
+                        let [from, to] = [rank, send.peer].map(|end| placed.topology.node_of(end));
+                        if from != to {
+                            sent[from as usize][0] += send.slots.len() * 3;
+                            sent[to as usize][1] += send.slots.len() * 3;
+                        }
+                    }
+                }
+                most_bytes += sent.into_iter().flatten().max().unwrap();
+            }
+            let mut slow = placed.clone();
+            slow.timing.per_byte = topocoll::PerClass::uniform(0.0);
+            let took = counts(case.schedule(), &slow).time.transmission;
+            let expected = most_bytes as f64 * 3e-9;
+            assert!((took - expected).abs() <= expected * 1e-9, "{}: {took}", case.place);
+            of_ranks += 1;
+        }
+        // The same job on the machine's own numbers.
+        let mut free: Vec<u32> = (0..whole.ranks()).rev().collect();
+        let on_node = |rank: u32| placed.topology.node_of(Rank(rank));
+        let own = (0..placed.ranks()).map(|rank| {
+            let is_there = |own: &u32| whole.topology.node_of(Rank(*own)) == on_node(rank);
+            Rank(free.remove(free.iter().rposition(|own| is_there(own)).unwrap()))
+        });
+        let (schedule, nodes) = (direct(&placed), own.collect());
+        let traffic = Scheduled::new(&schedule, &placed);
+        let job = Job { schedule: schedule.clone(), nodes };
+        let jobs = Placed::new(&whole, vec![job]).unwrap();
+        for model in ["fluid", "wormhole"] {
+            let one = run(&traffic, &placed, model, routers(8)).time;
+            let other = run(&jobs, &whole, model, routers(8)).time;
+            assert_eq!(one, other, "{model}: {}", placed.topology.short_form());
+        }
+    }
+    assert!(of_nodes > 20 && of_ranks > 100, "{of_nodes} {of_ranks}");
+}
+
+/// Two nodes of two ranks, by hand: with ranks 0 and 1 on a node, the steps of `direct` and of `bruck` with the
+/// largest radix send 1, 2 and 1 blocks from each node, in turn 2, 0 and 2.
+#[test]
+fn ranks_in_turn_share_the_ports_of_their_nodes_in_other_steps() {
+    let mut whole = machine("cluster:2*2").unwrap();
+    whole.set_ports(Ports { rank: 1, node: u32::MAX });
+    whole.timing.injection = topocoll::Injection { rank: 1e-9, node: 1e-9 };
+    let placed = with_placement(&whole, &[0, 1, 0, 1].map(Rank)).unwrap();
+    assert_eq!(placed.topology.short_form(), "cluster:2*2 placed");
+    let problem = problem(&whole, Collective::AllToAll, 1000);
+    let setting = [("radix".to_owned(), 4u64.into())].into();
+    for (name, setting) in [("direct", Default::default()), ("bruck", setting)] {
+        let took = |machine: &Machine| {
+            let schedule = schedule_of(machine, &problem, name, &setting).unwrap();
+            count(&schedule, machine, None, MEMORY).unwrap().time.transmission * 1e6
+        };
+        assert!((took(&whole) - 4.0).abs() < 1e-6, "{name}: {}", took(&whole));
+        assert!((took(&placed) - 5.0).abs() < 1e-6, "{name}: {}", took(&placed));
+    }
+}
+
 fn direct(machine: &Machine) -> Schedule {
     let problem = problem(machine, Collective::AllToAll, 64);
     schedule_of(machine, &problem, "direct", &Default::default()).unwrap()
@@ -266,6 +375,8 @@ fn wrong_axes_and_placements_are_refused() {
         ("mesh:3", &[0, 1, 3], "rank 2 on node 3, the last node is 2"),
         ("mesh:3", &[0, 1, 1], "rank 2 on node 1, which has rank 1"),
         ("full:3", &[0, 1, 2], "a placement requires a grid, and full:3 is not a grid"),
+        ("cluster:2*2", &[0, 1, 1, 1], "1 ranks are on node 0, which holds 2"),
+        ("torus:4*2", &[0, 1, 1, 2, 0, 2, 3, 4], "rank 7 on node 4: the last node is 3"),
     ] {
         assert_eq!(placed(text, nodes).unwrap_err().message, told);
     }

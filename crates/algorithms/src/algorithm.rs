@@ -155,11 +155,15 @@ impl<'r> Request<'r> {
             _ => {
                 let words = words.each_ref().map(Option::as_deref);
                 let view = View::new(self.network, words).map_err(refused)?;
-                let by_nodes = || View::by_nodes(self.network).filter(|_| info.by_node);
-                let placed = || self.network.logical().map(View::placed).or_else(by_nodes);
-                Ok((view.or_else(placed), own))
+                let placed = || self.network.logical().map(View::placed);
+                Ok((view.or_else(placed).or_else(|| self.by_nodes(info)), own))
             }
         }
+    }
+
+    /// The view of the nodes of placed ranks, for an algorithm by node.
+    fn by_nodes(&self, info: &Info) -> Option<View> {
+        View::by_nodes(self.topology).filter(|_| info.by_node)
     }
 
     /// Claims on the network of the messages.
@@ -215,8 +219,8 @@ impl<'r> Request<'r> {
     /// # Errors
     /// No setting applies, if that is known without solving one.
     pub fn candidates(&self, algorithm: &dyn Algorithm) -> Result<Vec<Parameters>, NotApplicable> {
-        self.asked(algorithm)?;
-        algorithm.candidates(self)
+        let view = self.by_nodes(self.asked(algorithm)?);
+        algorithm.candidates(&self.seen(view.as_ref()))
     }
 
     /// The search for the schedule of a setting, or with an empty one the search before candidates are listed,

@@ -15,6 +15,7 @@ mod simgrid;
 mod slurm;
 mod slurm_yaml;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::graph_file::{self, Format};
 use crate::machine_file;
 use crate::reading::{Reading, Source};
 use crate::text::{line_at, printable, uncommented};
-use crate::{Clusters, ListedGraph, Machine, Shape, Timing, TopologyError, xml};
+use crate::{Clusters, Machine, Shape, Timing, TopologyError, xml};
 
 pub use crate::regular::{create, open, text_of};
 pub use place::place;
@@ -191,12 +192,29 @@ fn cite(machine: &mut Machine, kind: &str, file: &str, text: &str) {
     machine.sources.push(("title".to_owned(), format!("{file}: {kind}")));
     for (key, _) in values.into_iter().filter(|(_, is_read)| *is_read) {
         let source = match said.iter().find(|(known, _)| known == key) {
-            Some((_, line)) if line.starts_with("line ") => format!("{file} {line}"),
+            Some((_, line)) if line.starts_with("line") => format!("{file} {line}"),
             Some((_, source)) => source.clone(),
             None => of_file.clone(),
         };
         machine.sources.push((key.to_owned(), source));
     }
+}
+
+/// Says in which lines of a file the values of a key stand.
+pub(crate) fn stand(
+    machine: &mut Machine,
+    key: &str,
+    text: &str,
+    places: impl IntoIterator<Item = usize>,
+) {
+    let lines: BTreeSet<_> = places.into_iter().map(|at| line_at(text, at)).collect();
+    let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
+    let source = match &lines[..] {
+        [] => return,
+        [line] => format!("line {line}"),
+        lines => format!("lines {}", lines.join(", ")),
+    };
+    machine.sources.push((key.to_owned(), source));
 }
 
 impl<'a> Beginning<'a> {
@@ -235,14 +253,6 @@ fn cluster(name: &str, sizes: &[u32]) -> Result<Machine, TopologyError> {
     let groups: Vec<_> = sizes.iter().map(|&size| (1, size)).collect();
     let machine = Machine::of(Arc::new(Clusters::new(&groups)?));
     Ok(Machine { name: name.to_owned(), ..machine })
-}
-
-/// The machine of a network. Links of a vertex are in the order of where they lead, as those of a machine file.
-fn network(name: &str, mut listed: ListedGraph) -> Result<Machine, TopologyError> {
-    listed.form = "network".to_owned();
-    listed.links.sort_by_key(|(from, to, kind)| (*from, *to, kind.key()));
-    let graph = listed.with_shortest_routes()?;
-    Ok(Machine { name: name.to_owned(), ..Machine::of(Arc::new(graph)) })
 }
 
 /// The machine, of which something more is assumed.

@@ -18,7 +18,7 @@ use crate::error::SpecError;
 use crate::reading::Source;
 use crate::regular::text_of;
 use crate::text::{line_at, printable};
-use crate::{Graph, Machine, Topology};
+use crate::{Machine, Topology};
 
 pub use attributes::Attributes;
 pub(crate) use listing::Listing;
@@ -55,7 +55,8 @@ fn named(
     attributes: Option<&Attributes>,
 ) -> Result<Arc<dyn Topology>, String> {
     let text = text.trim_start_matches('\u{feff}');
-    let graph = read(text, format!("graph:{name}"), attributes).map_err(|error| {
+    let graph = read(text, attributes).and_then(|listing| listing.graph(format!("graph:{name}")));
+    let graph = graph.map_err(|error| {
         placed(name, error.span.map_or(0, |span| line_at(text, span.start)), &error.message)
     });
     Ok(Arc::new(graph?))
@@ -63,8 +64,7 @@ fn named(
 
 /// The machine of a text of any kind.
 pub(crate) fn machine(file: &Source<'_>) -> Result<Machine, SpecError> {
-    let graph = read(file.text, "network".to_owned(), file.reading.attributes.as_ref())?;
-    Ok(Machine { name: file.name.to_owned(), ..Machine::of(Arc::new(graph)) })
+    read(file.text, file.reading.attributes.as_ref())?.machine(file.name, file.text)
 }
 
 /// A message after the file and the line, 0 for none, that are wrong.
@@ -75,8 +75,8 @@ pub(crate) fn placed(file: &str, line: usize, message: &str) -> String {
     }
 }
 
-/// The graph of a text of any kind.
-fn read(text: &str, form: String, attributes: Option<&Attributes>) -> Result<Graph, SpecError> {
+/// The links of a text of any kind.
+fn read(text: &str, attributes: Option<&Attributes>) -> Result<Listing, SpecError> {
     let given = attributes.cloned().unwrap_or_default();
     let items = match Format::of(text) {
         Some(Format::Json) => json::read(text, &given),
@@ -84,10 +84,10 @@ fn read(text: &str, form: String, attributes: Option<&Attributes>) -> Result<Gra
         Some(Format::Gml) => gml::read(text),
         Some(Format::Dot) => dot::read(text),
         Some(Format::Edges) => edges::read(text),
-        None if attributes.is_none() => return csv::read(text)?.graph(form),
+        None if attributes.is_none() => return csv::read(text),
         None => return Err(NOT_JSON.into()),
     };
-    items?.listing(&given)?.graph(form)
+    items?.listing(&given)
 }
 
 /// Formats of graphs whose vertices and links have attributes.
@@ -119,7 +119,7 @@ mod tests {
     mod formats;
 
     use super::*;
-    use crate::{Capacity, LinkId, Rank, Route};
+    use crate::{Capacity, Graph, LinkId, Rank, Route};
 
     const TREE: &str = "#undirected
 from,to,bandwidth,latency,count
@@ -136,8 +136,12 @@ switch,leaf1
 switch,spine,,
 ";
 
+    fn with_attributes(text: &str, attributes: Option<&Attributes>) -> Result<Graph, SpecError> {
+        read(text, attributes)?.graph("graph:some".to_owned())
+    }
+
     fn of(text: &str) -> Result<Graph, SpecError> {
-        read(text, "graph:some".to_owned(), None)
+        with_attributes(text, None)
     }
 
     /// The links of the route of each pair.
@@ -234,7 +238,7 @@ switch,spine,,
               {"source": "h1", "target": "s", "delay": "2us", "lanes": 2}]}"#;
         let with = |attributes: &str| {
             let attributes: Attributes = attributes.parse().unwrap();
-            read(text, "graph:some".to_owned(), Some(&attributes))
+            with_attributes(text, Some(&attributes))
         };
         let graph =
             with("bandwidth=capacity,latency=delay,count=lanes,switch=type:switch,ignore=weight");
@@ -264,8 +268,7 @@ switch,spine,,
             let message = with(attributes).map(|graph| graph.short_form()).unwrap_err().message;
             assert!(message.contains(rule), "{attributes}: {message}");
         }
-        let csv =
-            read("from,to\na,b\nb,a\n", "graph:some".to_owned(), Some(&Attributes::default()));
+        let csv = with_attributes("from,to\na,b\nb,a\n", Some(&Attributes::default()));
         assert_eq!(csv.map(|graph| graph.short_form()), Err(NOT_JSON.into()));
         for (attributes, rule) in [
             ("", "`` is not one of class, bandwidth, latency, count, switch, kind, ignore"),
@@ -309,7 +312,7 @@ switch,spine,,
                     let message = of(&renamed).map(|graph| graph.short_form()).unwrap_err().message;
                     assert!(message.contains(&format!("`{}`", names[first])), "{message}");
                     let attributes: Attributes = maps.join(",").parse().unwrap();
-                    let graph = read(&renamed, "graph:some".to_owned(), Some(&attributes)).unwrap();
+                    let graph = with_attributes(&renamed, Some(&attributes)).unwrap();
                     assert_eq!(graph.link_kinds(), known.link_kinds(), "{renamed}");
                     assert_eq!(graph.link_classes(), known.link_classes(), "{renamed}");
                     assert_eq!(graph.links(), known.links(), "{renamed}");

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Capacity, Endpoint, FullyConnected, Injection, LinkId, LinkKind, PerClass, Ports,
-    Shape, Subset, Ties, Timing, Topology,
+    Capacity, Endpoint, FullyConnected, Injection, LinkId, LinkKind, PerClass, Ports, Shape,
+    Subset, Ties, Timing, Topology,
 };
 
 /// A machine: its topology, the ports it grants, and its timing values.
@@ -304,7 +304,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FullyConnected, Rank, Route};
+    use crate::{Clusters, FullyConnected, Rank, Route};
 
     #[test]
     fn ports_are_between_one_and_the_number_of_other_ranks() {

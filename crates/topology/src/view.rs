@@ -127,9 +127,8 @@ impl View {
             let graph = Some(graph);
             let of_graph = Self { graph, grid: None, logical: None, order: None };
             views.push(of_graph.clone());
-            views.extend(
-                axes.into_iter().map(|grid| Self { grid: Some(grid), ..of_graph.clone() }),
-            );
+            views
+                .extend(axes.into_iter().map(|grid| Self { grid: Some(grid), ..of_graph.clone() }));
         }
         views
     }

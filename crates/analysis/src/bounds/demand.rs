@@ -106,7 +106,8 @@ fn node_bytes(problem: &Problem, machine: &Machine, demand: &Demand) -> Vec<[u12
     let topology = &*machine.topology;
     let of_node = |own: Vec<Rank>| {
         let outside = |sizes: &mut dyn Iterator<Item = u64>| -> u128 {
-            let others = (0..).map(Rank).zip(sizes).filter(|(rank, _)| own.binary_search(rank).is_err());
+            let others =
+                (0..).map(Rank).zip(sizes).filter(|(rank, _)| own.binary_search(rank).is_err());
             others.map(|(_, bytes)| u128::from(bytes)).sum()
         };
         match problem.operation {

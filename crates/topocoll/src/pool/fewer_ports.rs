@@ -82,9 +82,8 @@ impl Pool<'_> {
         let new: Vec<Vec<Candidate>> = parallel::each(&algorithms)
             .map(|&algorithm| {
                 let info = algorithm.info();
-                let Ok((seen, own)) = request.view(info, &limit) else { return Vec::new() };
-                let seen = request.seen(seen.as_ref());
-                let Ok((fewer, _)) = seen.fewer_ports(info, &own) else { return Vec::new() };
+                let seen = request.seen(view);
+                let Ok((fewer, _)) = seen.fewer_ports(info, &limit) else { return Vec::new() };
                 let may = |setting: &Parameters| {
                     let expected = || fewer.expected(algorithm, setting);
                     fewer.search(algorithm, setting).is_none_or(|search| {

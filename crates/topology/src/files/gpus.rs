@@ -1,9 +1,10 @@
 //! The GPUs of a node as a machine: NVLinks between them, an NVSwitch, or PCIe.
 
-use super::{assuming, cluster, network, shown};
+use super::{assuming, cluster, shown};
 use crate::error::SpecError;
+use crate::graph_file::Listing;
 use crate::reading::Reading;
-use crate::{Capacity, Injection, LinkKind, ListedGraph, Machine, PerClass};
+use crate::{Capacity, Injection, Machine, PerClass};
 
 /// Paths over PCIe and between sockets, from near to far, and the bandwidth of the links at which two such
 /// paths meet. Bytes a second, assumed: PCIe 4.0 x16, less through a processor and between sockets.
@@ -124,31 +125,28 @@ impl Gpus {
             let links = format!("{links} NVLinks of each GPU lead to a switch that does not block");
             return Ok(assume(machine, &links));
         }
-        let kind =
-            LinkKind { capacity: Capacity::BytesPerSecond(bandwidth), ..LinkKind::of_class(0) };
-        let nvlinks = self.pairs().flat_map(|(from, to, path)| {
-            let count = if let Path::NvLinks(count) = path { count } else { 0 };
-            (0..count).map(move |_| (from as u32, to as u32, kind))
-        });
-        let mut listed = ListedGraph {
-            nodes: self.names.len() as u32,
-            names: self.names.clone(),
-            classes: vec![link.to_owned()],
-            links: nvlinks.collect(),
-            ..ListedGraph::default()
-        };
-        let has_nvlinks = !listed.links.is_empty();
-        let mut parts: Vec<u32> = (0..listed.nodes).collect();
+        let mut listing = Listing::new(true);
+        for own in &self.names {
+            listing.vertex(own.clone(), false, 0..0);
+        }
+        let mut has_nvlinks = false;
+        for (from, to, path) in self.pairs().filter(|(from, to, _)| from < to) {
+            let Path::NvLinks(count) = path else { continue };
+            has_nvlinks = true;
+            let values = (Capacity::BytesPerSecond(bandwidth), None);
+            listing.add([from as u32, to as u32], link, values, count, None)?;
+        }
+        let mut parts: Vec<u32> = (0..self.names.len() as u32).collect();
         self.join(&mut parts, |path| matches!(path, Path::NvLinks(_)));
         let said = match parts.iter().all(|part| *part == 0) {
             true => format!("{link}s join GPUs directly, PCIe is not used"),
             false => {
-                self.add_pcie(&mut listed);
+                self.add_pcie(&mut listing)?;
                 let levels = LEVELS.map(|(name, of)| format!("{name} {} GB/s", of / 1e9));
                 format!("PCIe is a tree of links of {}", levels.join(", "))
             }
         };
-        let mut machine = network(name, listed)?;
+        let mut machine = listing.machine(name, "")?;
         let ports = u32::try_from(machine.topology.most_links_out()).unwrap_or(u32::MAX);
         machine.set_ports(ports.max(1));
         let said = format!("{said}; a GPU has as many ports as links");
@@ -210,22 +208,17 @@ impl Gpus {
     }
 
     /// Adds the tree of PCIe: on each level, a switch above those parts that paths of the level join.
-    fn add_pcie(&self, listed: &mut ListedGraph) {
-        let nodes = listed.nodes;
+    fn add_pcie(&self, listing: &mut Listing) -> Result<(), String> {
+        let nodes = self.names.len() as u32;
         // By GPU its part; by part, the vertex at its top.
         let mut parts: Vec<u32> = (0..nodes).collect();
         let mut tops = parts.clone();
-        if listed.links.is_empty() {
-            listed.classes.clear();
-        }
         for (level, (class, bandwidth)) in LEVELS.into_iter().enumerate() {
             let before = parts.clone();
             self.join(&mut parts, |path| path == Path::Over(level));
             if parts == before {
                 continue;
             }
-            let number = listed.classes.len() as u32;
-            listed.classes.push(class.to_owned());
             for part in (0..nodes).filter(|part| parts[*part as usize] == *part) {
                 let is_below =
                     |gpu: &u32| parts[*gpu as usize] == part && before[*gpu as usize] == *gpu;
@@ -233,17 +226,16 @@ impl Gpus {
                 if below.len() < 2 {
                     continue;
                 }
-                let switch = nodes + listed.switches;
-                listed.switches += 1;
-                listed.names.push(format!("{class} {}", self.names[part as usize]));
+                let name = format!("{class} {}", self.names[part as usize]);
+                let switch = listing.vertex(name, true, 0..0);
                 for top in below.into_iter().map(|old| tops[old as usize]) {
                     let slot = self.slots.get(top as usize).copied().flatten();
                     let capacity = Capacity::BytesPerSecond(slot.unwrap_or(bandwidth));
-                    let kind = LinkKind { capacity, ..LinkKind::of_class(number) };
-                    listed.links.extend([(top, switch, kind), (switch, top, kind)]);
+                    listing.add([top, switch], class, (capacity, None), 1, None)?;
                 }
                 tops[part as usize] = switch;
             }
         }
+        Ok(())
     }
 }

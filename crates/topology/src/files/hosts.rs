@@ -103,7 +103,8 @@ impl<'a> Hosts<'a> {
         let machine = match self.added.is_sorted_by_key(|(number, _)| number) {
             true => machine,
             false => {
-                let node = |&(host, ranks): &(usize, u32)| (0..ranks).map(move |_| Rank(host as u32));
+                let node =
+                    |&(host, ranks): &(usize, u32)| (0..ranks).map(move |_| Rank(host as u32));
                 let nodes = self.added.iter().flat_map(node).take(MOST_PLACED as usize + 1);
                 let nodes: Vec<_> = nodes.collect();
                 with_placement(&machine, &nodes)?
@@ -122,8 +123,7 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
 pub(super) fn listed(text: &str) -> Result<(Hosts<'_>, BTreeSet<&str>), SpecError> {
     let (mut all, mut excluded, mut ignored) = (Vec::new(), HashSet::new(), BTreeSet::new());
     for (line, at) in uncommented(text) {
-        let (host, ranks) =
-            host(line, &mut ignored).map_err(|message| wrong(at, line, message))?;
+        let (host, ranks) = host(line, &mut ignored).map_err(|message| wrong(at, line, message))?;
         match host.strip_prefix('^') {
             Some(host) => drop(excluded.insert(host)),
             None => all.push((host, ranks, line, at)),

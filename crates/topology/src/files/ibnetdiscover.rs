@@ -9,8 +9,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Beginning, MAX_NODES, Source, assuming, shown, without_effect, wrong};
 use crate::error::SpecError;
+use crate::graph_file::Listing;
 use crate::text::lines;
-use crate::{Capacity, LinkKind, ListedGraph, Machine};
+use crate::{Capacity, Machine};
 
 /// Gbit/s of data of one lane.
 const SPEEDS: [(&str, f64); 9] = [
@@ -24,6 +25,9 @@ const SPEEDS: [(&str, f64); 9] = [
     ("NDR", 100.0),
     ("XDR", 200.0),
 ];
+
+/// The classes of links to nodes, and between switches.
+const CLASSES: [&str; 2] = ["node", "inter-switch"];
 
 /// Part of the name of an adapter within a switch.
 const AGGREGATION: &str = "Aggregation Node";
@@ -77,7 +81,7 @@ impl<'a> Network<'a> {
 }
 
 pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
-    let Source { name, text, .. } = *file;
+    let text = file.text;
     let (mut network, mut links) = (Network::default(), Vec::new());
     let (mut seen, mut ignored) = (HashSet::new(), BTreeSet::new());
     // The identifier of what has the ports that follow.
@@ -109,7 +113,7 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
                 return Err(refuse("a link from a node to itself".to_owned()));
             }
             if seen.insert(ends) {
-                links.push((from_number, to_number, bandwidth));
+                links.push((from_number, to_number, bandwidth, at));
             }
             continue;
         }
@@ -132,48 +136,34 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
             word => return Err(refuse(format!("`{}` is not Switch, Ca or Rt", shown(word)))),
         }
     }
-    Ok(without_effect(graph(name, &network, links)?, ignored, "adapters and switches"))
+    Ok(without_effect(graph(file, &network, links)?, ignored, "adapters and switches"))
 }
 
 /// The machine of all nodes and switches that links join.
 fn graph(
-    name: &str,
+    file: &Source<'_>,
     network: &Network<'_>,
-    links: Vec<(usize, usize, f64)>,
+    links: Vec<(usize, usize, f64, usize)>,
 ) -> Result<Machine, SpecError> {
-    let left_out = network.names.iter().filter(|of| of.left_out).count();
-    let mut linked = vec![false; network.names.len()];
-    for (from, to, _) in &links {
+    let names = &network.names;
+    let is_used = |number: usize| !names[number].left_out;
+    let mut linked = vec![false; names.len()];
+    for (from, to, ..) in links.iter().filter(|(from, to, ..)| is_used(*from) && is_used(*to)) {
         (linked[*from], linked[*to]) = (true, true);
     }
-    let used = |number: &usize| linked[*number] && !network.names[*number].left_out;
-    let all = || (0..linked.len()).filter(used);
-    let is_switch = |number: &usize| network.names[*number].is_switch;
-    let order: Vec<usize> =
-        all().filter(|number| !is_switch(number)).chain(all().filter(is_switch)).collect();
-    let mut places = vec![None; linked.len()];
-    for (place, number) in (0..).zip(&order) {
-        places[*number] = Some(place);
+    let (mut listing, mut places) = (Listing::new(true).with_classes(CLASSES), Vec::new());
+    for (Name { name, is_switch, .. }, linked) in names.iter().zip(&linked) {
+        places.push(linked.then(|| listing.vertex((*name).to_owned(), *is_switch, 0..0)));
     }
-    let mut listed = Vec::new();
-    for (from, to, bandwidth) in links {
-        let (Some(from_place), Some(to_place)) = (places[from], places[to]) else { continue };
-        let class = u32::from(is_switch(&from) && is_switch(&to));
-        let capacity = Capacity::BytesPerSecond(bandwidth);
-        let kind = LinkKind { capacity, ..LinkKind::of_class(class) };
-        listed.extend([(from_place, to_place, kind), (to_place, from_place, kind)]);
+    for (from, to, bandwidth, at) in links {
+        let (Some(one), Some(other)) = (places[from], places[to]) else { continue };
+        let class = CLASSES[usize::from(names[from].is_switch && names[to].is_switch)];
+        let values = (Capacity::BytesPerSecond(bandwidth), None);
+        listing.add([one, other], class, values, 1, Some(at))?;
     }
-    let switches = order.iter().filter(|number| is_switch(number)).count();
-    let listed = ListedGraph {
-        nodes: (order.len() - switches) as u32,
-        switches: switches as u32,
-        names: order.iter().map(|number| network.names[*number].name.to_owned()).collect(),
-        classes: vec!["node".to_owned(), "inter-switch".to_owned()],
-        links: listed,
-        ..ListedGraph::default()
-    };
-    let mut machine = super::network(name, listed)?;
-    let alone = linked.iter().filter(|linked| !**linked).count();
+    let mut machine = listing.machine(file.name, file.text)?;
+    let left_out = names.iter().filter(|of| of.left_out).count();
+    let alone = linked.iter().filter(|linked| !**linked).count() - left_out;
     for (count, what) in [(left_out, AGGREGATION), (alone, "adapters or switches without links")] {
         if count > 0 {
             machine = assuming(machine, &format!("left out: {what} ({count})"));

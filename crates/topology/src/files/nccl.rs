@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::gpus::{Gpus, MOST_GPUS, NVLINK, Path};
-use super::{Source, shown, without_effect};
+use super::{Source, shown, stand, without_effect};
 use crate::Machine;
 use crate::error::SpecError;
 use crate::xml::{Element, around, each};
@@ -30,7 +30,7 @@ const NVSWITCH: &str = "0x0680";
 pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
     let Source { name, text, reading, .. } = *file;
     let (mut gpus, mut network): (Vec<Gpu>, Option<f64>) = (Vec::new(), None);
-    let mut ignored = BTreeSet::new();
+    let (mut ignored, mut speeds) = (BTreeSet::new(), Vec::new());
     each(text, |all, place| {
         let element = &all[place];
         let others = element.names().filter(|name| !KNOWN.split(' ').any(|known| known == *name));
@@ -66,6 +66,7 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
                     return Err(format!("speed is `{}`, not a number of Mbit/s", shown(given)));
                 }
                 *network.get_or_insert(0.0) += speed;
+                speeds.push(element.span.start);
             }
             "system" | "cpu" | "pci" | "nic" => {}
             "c2c" | "pcilink" => drop(ignored.insert(element.name.clone())),
@@ -76,7 +77,17 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
         }
         Ok(())
     })?;
-    let machine = of(&gpus, network)?.machine(name, reading)?;
+    let mut machine = of(&gpus, network)?.machine(name, reading)?;
+    if machine.timing.injection.node > 0.0 {
+        machine.sources.retain(|(key, _)| key != "injection");
+        stand(&mut machine, "injection", text, speeds);
+        machine
+            .sources
+            .iter_mut()
+            .last()
+            .into_iter()
+            .for_each(|(_, of)| *of += ", of a rank as per_byte");
+    }
     Ok(without_effect(machine, ignored.iter().map(|word| &**word), "the file"))
 }
 

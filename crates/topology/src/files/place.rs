@@ -1,12 +1,14 @@
 //! Ranks on those nodes of a machine that a host file or a rankfile names.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::hosts::Hosts;
-use super::{Beginning, assuming, hosts, network, rankfile, shown, wrong};
+use super::{Beginning, assuming, hosts, rankfile, shown, wrong};
 use crate::error::SpecError;
+use crate::graph_file::Listing;
 use crate::spec::with_network;
-use crate::{Graph, ListedGraph, Machine, Shape, Topology};
+use crate::{Graph, LinkKind, Machine, Shape, Topology};
 
 /// The machine of these hosts, in this order, each with as many ranks as it has slots, on the network of a
 /// machine whose nodes have names. Nodes that are not listed hold no ranks; those that no route between
@@ -31,8 +33,7 @@ pub fn place(machine: &Machine, text: &str) -> Result<Machine, SpecError> {
     };
     let nodes = nodes(machine, graph, &listed)?;
     let sizes: Vec<u32> = listed.sizes.iter().map(|(_, size, _)| *size).collect();
-    let part = network(&machine.name, part(graph, &nodes))?.topology;
-    let placed = with_network(machine, part, &sizes)?;
+    let placed = with_network(machine, Arc::new(part(graph, &nodes)?), &sizes)?;
     let unused = graph.nodes as usize - nodes.len();
     let placed = match unused {
         0 => placed,
@@ -73,7 +74,7 @@ fn nodes(machine: &Machine, graph: &Graph, hosts: &Hosts<'_>) -> Result<Vec<u32>
 }
 
 /// The network in which only these nodes hold ranks, without the ends of it that lead to none of them.
-fn part(graph: &Graph, nodes: &[u32]) -> ListedGraph {
+fn part(graph: &Graph, nodes: &[u32]) -> Result<Graph, SpecError> {
     let used: HashSet<u32> = nodes.iter().copied().collect();
     let mut beside: Vec<HashSet<u32>> = vec![HashSet::new(); graph.vertices() as usize];
     for (from, (_, to)) in
@@ -100,24 +101,22 @@ fn part(graph: &Graph, nodes: &[u32]) -> ListedGraph {
     let others =
         (0..graph.vertices()).filter(|vertex| kept[*vertex as usize] && !used.contains(vertex));
     let order: Vec<u32> = nodes.iter().copied().chain(others).collect();
-    let mut places = vec![0; beside.len()];
-    for (place, vertex) in (0..).zip(&order) {
-        places[*vertex as usize] = place;
+    let mut listing = Listing::new(false).with_classes(&graph.classes);
+    let mut places = vec![None; beside.len()];
+    for &vertex in &order {
+        let is_switch = !used.contains(&vertex);
+        let place = listing.vertex(graph.vertex_name(vertex), is_switch, 0..0);
+        places[vertex as usize] = Some(place);
     }
-    let links = order.iter().flat_map(|&from| {
-        let places = &places;
-        let leaving = graph.leaving(from).filter(|(_, to)| kept[*to as usize]);
-        leaving.map(move |(link, to)| {
-            let kind = *graph.links.kind(link.0 as usize);
-            (places[from as usize], places[to as usize], kind)
-        })
-    });
-    ListedGraph {
-        nodes: nodes.len() as u32,
-        switches: (order.len() - nodes.len()) as u32,
-        names: order.iter().map(|vertex| graph.vertex_name(*vertex)).collect(),
-        classes: graph.classes.clone(),
-        links: links.collect(),
-        ..ListedGraph::default()
+    for &from in &order {
+        for (link, to) in graph.leaving(from) {
+            let (Some(from), Some(to)) = (places[from as usize], places[to as usize]) else {
+                continue;
+            };
+            let LinkKind { class, capacity, latency, .. } = *graph.links.kind(link.0 as usize);
+            let class = &graph.classes[class as usize];
+            listing.add([from, to], class, (capacity, latency), 1, None)?;
+        }
     }
+    listing.graph("network".to_owned())
 }

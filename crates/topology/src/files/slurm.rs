@@ -18,13 +18,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use super::hostlist::expand;
-use super::{
-    Beginning, MAX_NODES, Source, assuming, cluster, network, shown, uncommented, without_effect,
-};
+use super::{Beginning, MAX_NODES, Source, assuming, cluster, shown, uncommented, without_effect};
 use crate::error::SpecError;
+use crate::graph_file::Listing;
 use crate::number::number;
 use crate::reading::{Reading, Taper};
-use crate::{Capacity, LinkKind, ListedGraph, Machine, Ports};
+use crate::{Capacity, Machine, Ports};
 
 pub(super) fn knows(begins: &Beginning<'_>) -> bool {
     const KEYS: [&str; 4] = ["switchname=", "blockname=", "blocksizes=", "aggregatedblock="];
@@ -240,43 +239,42 @@ fn tree(
         let message = format!("{} is below itself: switches form a tree", switch.name());
         return Err(switch.wrong(message));
     }
-    let mut links = Vec::new();
+    let top = level.iter().max().copied().unwrap_or(0);
+    let class = |level: usize| format!("level {level}");
+    let (listing, count) = (Listing::new(true), hosts.len());
+    let mut listing = listing.with_classes((0..=top).map(class));
+    for host in hosts {
+        listing.vertex(host, false, 0..0);
+    }
+    for switch in switches {
+        listing.vertex(switch.name.unwrap_or_default().to_owned(), true, switch.span.clone());
+    }
     for (number, switch) in switches.iter().enumerate() {
         let to_host = Capacity::Relative { times: speed(number), over: least }.lowest();
         let to_switch = |child: usize| match speeds[number] {
             Some(_) => to_host,
             None => Capacity::near(upward[child] * f64::from(taper.times) / f64::from(taper.over)),
         };
-        let at = (hosts.len() + number) as u32;
         let below_it = switch.hosts.clone().map(|host| (host, to_host));
-        let children = below[number].iter().map(|&child| (hosts.len() + child, to_switch(child)));
+        let children = below[number].iter().map(|&child| (count + child, to_switch(child)));
         for (end, capacity) in below_it.chain(children) {
-            let kind = LinkKind { capacity, ..LinkKind::of_class(level[number]) };
-            links.extend([(end as u32, at, kind), (at, end as u32, kind)]);
+            let ends = [end, count + number].map(|vertex| vertex as u32);
+            listing.add(ends, &class(level[number]), (capacity, None), 1, None)?;
         }
     }
-    let top = level.iter().max().copied().unwrap_or(0);
-    let mut classes: Vec<_> = (0..=top).map(|level| format!("level {level}")).collect();
-    let own = switches.iter().map(|switch| switch.name.unwrap_or_default().to_owned());
-    let (nodes, mut names) = (hosts.len() as u32, hosts);
-    names.extend(own);
     let trees = trees(&below, &above);
     let is_forest = trees.iter().any(|tree| *tree > 0);
     if is_forest {
         check_tree(switches, &trees, &above, reading)?;
-        let none = names.len() as u32;
-        let kind = LinkKind::of_class(top + 1);
+        let none = listing.vertex("no switch".to_owned(), true, 0..0);
         for root in (0..switches.len()).filter(|&root| above[root].is_empty()) {
-            links.extend([(nodes + root as u32, none, kind), (none, nodes + root as u32, kind)]);
+            let ends = [(count + root) as u32, none];
+            listing.add(ends, "between trees", (Capacity::CLASS, None), 1, None)?;
         }
-        names.push("no switch".to_owned());
-        classes.push("between trees".to_owned());
     }
-    let switches = names.len() as u32 - nodes;
-    let listed = ListedGraph { nodes, switches, names, classes, links, ..ListedGraph::default() };
     let which = "links between switches without a LinkSpeed";
     let assumed = assumed.map(|what| format!("{which} {what}"));
-    let machine = Machine { assumed, ..network(name, listed)? };
+    let machine = Machine { assumed, ..listing.machine(name, "")? };
     Ok(match is_forest {
         true => assuming(machine, "links between trees, which --ranks does not use"),
         false => machine,

@@ -52,7 +52,7 @@ pub(super) fn read(text: &str) -> Result<Listing, SpecError> {
         };
         let [from, to] =
             [0, 1].map(|end| listing.find_or_declare(&fields[end], at.clone()).map_err(wrong));
-        listing.link(from?, to?, columns.map(value)).map_err(wrong)?;
+        listing.link([from?, to?], columns.map(value), at.start).map_err(wrong)?;
     }
     Ok(listing)
 }

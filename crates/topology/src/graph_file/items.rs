@@ -75,7 +75,8 @@ impl Items {
             for (value, own) in values.iter_mut().zip(OF_LINKS) {
                 *value = self::value(has, own, attributes.name(own)).map_err(wrong)?;
             }
-            listing.link(from, to, values.each_ref().map(Option::as_deref)).map_err(wrong)?;
+            let values = values.each_ref().map(Option::as_deref);
+            listing.link([from, to], values, at.start).map_err(wrong)?;
         }
         unused.check()?;
         Ok(listing)

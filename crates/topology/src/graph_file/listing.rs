@@ -1,14 +1,16 @@
 //! Links by the names of their ends.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 
 use crate::error::SpecError;
+use crate::files::stand;
 use crate::number::{fraction, number};
 use crate::topology::graph::MOST_VERTICES;
 use crate::units::{parse_bytes_per_second, parse_seconds};
-use crate::{Capacity, Graph, LinkKind, ListedGraph};
+use crate::{Capacity, Graph, LinkKind, ListedGraph, Machine};
 
 /// The most directed links of a file.
 const MOST_LINKS: usize = 1 << 22;
@@ -21,6 +23,8 @@ pub(crate) struct Listing {
     numbers: HashMap<String, u32>,
     classes: Vec<String>,
     links: Vec<(u32, u32, LinkKind)>,
+    /// By class, the seconds of a byte on its fastest link and the least latency, and where these stand.
+    least: Vec<[Option<(f64, usize)>; 2]>,
 }
 
 struct Vertex {
@@ -36,8 +40,8 @@ pub(crate) type Values<'a> = [Option<&'a str>; 4];
 
 impl Listing {
     pub(crate) fn new(both_ways: bool) -> Self {
-        let (vertices, numbers) = (Vec::new(), HashMap::new());
-        Self { both_ways, vertices, numbers, classes: Vec::new(), links: Vec::new() }
+        let (vertices, numbers, classes) = (Vec::new(), HashMap::new(), Vec::new());
+        Self { both_ways, vertices, numbers, classes, links: Vec::new(), least: Vec::new() }
     }
 
     /// Declares a node or a switch that rows of links call `key`.
@@ -58,8 +62,13 @@ impl Listing {
         if self.numbers.insert(key.to_owned(), number).is_some() {
             return Err(format!("`{name}` is declared twice"));
         }
-        self.vertices.push(Vertex { name: name.to_owned(), is_switch, has_links: false, at });
-        Ok(number)
+        Ok(self.vertex(name.to_owned(), is_switch, at))
+    }
+
+    /// Adds a node or a switch, and returns its number.
+    pub(crate) fn vertex(&mut self, name: String, is_switch: bool, at: Range<usize>) -> u32 {
+        self.vertices.push(Vertex { name, is_switch, has_links: false, at });
+        self.vertices.len() as u32 - 1
     }
 
     /// The number of a vertex that has been declared.
@@ -75,25 +84,65 @@ impl Listing {
         }
     }
 
-    /// Adds the links of a row between two vertices.
-    pub(crate) fn link(&mut self, from: u32, to: u32, values: Values<'_>) -> Result<(), String> {
+    /// The same with these classes first; others are in the order in which links name them.
+    pub(crate) fn with_classes<S: AsRef<str>>(
+        mut self,
+        names: impl IntoIterator<Item = S>,
+    ) -> Self {
+        for name in names {
+            self.class(name.as_ref());
+        }
+        self
+    }
+
+    fn class(&mut self, name: &str) -> usize {
+        let known = self.classes.iter().position(|known| known == name);
+        known.unwrap_or_else(|| {
+            self.classes.push(name.to_owned());
+            self.least.push([None; 2]);
+            self.classes.len() - 1
+        })
+    }
+
+    /// Adds the links of a row at an offset between two vertices.
+    pub(crate) fn link(
+        &mut self,
+        ends: [u32; 2],
+        values: Values<'_>,
+        at: usize,
+    ) -> Result<(), String> {
         let [class, bandwidth, latency, count] = values;
+        let capacity = bandwidth.map_or(Ok(Capacity::CLASS), capacity)?;
+        let latency = latency.map(parse_seconds).transpose().map_err(|e| e.message)?;
+        let count = count.map_or(Ok(1), |count| number("count", count))?;
+        self.add(ends, class.unwrap_or("link"), (capacity, latency), count, Some(at))
+    }
+
+    /// Adds links between two vertices, which stand at an offset.
+    pub(crate) fn add(
+        &mut self,
+        [from, to]: [u32; 2],
+        class: &str,
+        (capacity, latency): (Capacity, Option<f64>),
+        count: u32,
+        at: Option<usize>,
+    ) -> Result<(), String> {
         if from == to {
             let name = &self.vertices[from as usize].name;
             return Err(format!("a link from `{name}` to itself"));
         }
-        let class = class.unwrap_or("link");
-        let known = self.classes.iter().position(|known| known == class);
-        let class = known.unwrap_or_else(|| {
-            self.classes.push(class.to_owned());
-            self.classes.len() - 1
-        });
-        let capacity = bandwidth.map_or(Ok(Capacity::CLASS), capacity)?;
-        let latency = latency.map(parse_seconds).transpose().map_err(|e| e.message)?;
+        let class = self.class(class);
+        let per_byte = match capacity {
+            Capacity::BytesPerSecond(bandwidth) => Some(1.0 / bandwidth),
+            Capacity::Relative { .. } => None,
+        };
+        for (least, value) in self.least[class].iter_mut().zip([per_byte, latency]) {
+            let value = value.filter(|value| least.is_none_or(|(own, _)| *value < own));
+            *least = value.zip(at).or(*least);
+        }
         let kind = LinkKind { capacity, latency, ..LinkKind::of_class(class as u32) };
-        let count = count.map_or(Ok(1), |count| number("count", count))? as usize;
         let directions = 1 + usize::from(self.both_ways);
-        if count.saturating_mul(directions) > MOST_LINKS - self.links.len() {
+        if (count as usize).saturating_mul(directions) > MOST_LINKS - self.links.len() {
             return Err(format!("more than {MOST_LINKS} directed links"));
         }
         for end in [from, to] {
@@ -106,6 +155,22 @@ impl Listing {
             }
         }
         Ok(())
+    }
+
+    /// The machine of the graph, with the lines of `text` where the values of its classes stand.
+    pub(crate) fn machine(self, name: &str, text: &str) -> Result<Machine, SpecError> {
+        let places: Vec<_> =
+            self.least.iter().map(|of| of.map(|of| of.map(|(_, at)| at))).collect();
+        let graph = self.graph("network".to_owned())?;
+        let mut machine = Machine { name: name.to_owned(), ..Machine::of(Arc::new(graph)) };
+        for (value, key) in ["per_byte", "per_hop"].into_iter().enumerate() {
+            let of_links = |(class, at): (usize, &[Option<usize>; 2])| {
+                at[value].filter(|_| machine.values_of_links(class)[value].is_some())
+            };
+            let places: Vec<_> = places.iter().enumerate().filter_map(of_links).collect();
+            stand(&mut machine, key, text, places);
+        }
+        Ok(machine)
     }
 
     /// The graph with shortest routes. Nodes come first, each kind of vertex in order. The order of lines does

@@ -50,7 +50,7 @@ impl Network {
             let values = [class, bandwidth, latency, &count].map(Option::as_deref);
             let [from, to] =
                 [from, to].map(|name| listing.find_or_declare(name, link.span()).map_err(wrong));
-            listing.link(from?, to?, values).map_err(wrong)?;
+            listing.link([from?, to?], values, link.span().start).map_err(wrong)?;
         }
         listing.graph("network".to_owned()).map_err(|mut error| {
             error.span.get_or_insert(source.span());

@@ -71,7 +71,8 @@ impl Clusters {
         let logical =
             network.logical().map(|seen| Self::on(Arc::clone(seen), groups)).transpose()?;
         let logical = logical.map(|seen| Arc::new(seen) as _);
-        let mut cluster = Self { runs: Vec::new(), ranks: 0, nodes: 0, network, logical, order: None };
+        let mut cluster =
+            Self { runs: Vec::new(), ranks: 0, nodes: 0, network, logical, order: None };
         check_limit("link classes", cluster.link_classes().len() as u64, MAX_DIMENSIONS as u64)?;
         for &(nodes, size) in groups.iter().filter(|group| group.0 > 0) {
             if size == 0 {

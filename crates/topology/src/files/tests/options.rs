@@ -162,15 +162,30 @@ fn hosts_hold_the_ranks() {
         let written = crate::spec::write_file(&placed).unwrap();
         assert_eq!(names(&read("again", &written).unwrap()), vertices);
     }
-    // Lines that list hosts in turn give each of them as many ranks.
-    for text in ["n1\nm1\nn1\nm1\n", "rank 0=n1\nrank 2=n1\nrank 1=m1\nrank 3=m1\n"] {
+    // Ranks are where lines list hosts, in turn or in any other order.
+    for (text, nodes) in [
+        ("n1\nm1\nn1\nm1\n", [0, 1, 0, 1]),
+        ("n1\nm1:2\nn1\n", [0, 1, 1, 0]),
+        ("x:3\nn1\nm1\nx\nn1\nm1\n^x", [0, 1, 0, 1]),
+        ("rank 0=n1\nrank 2=n1\nrank 1=m1\nrank 3=m1\n", [0, 1, 0, 1]),
+    ] {
         let (placed, alone) = (place(&tree, text).unwrap(), read("hosts", text).unwrap());
         assert_eq!(links(&placed), links(&place(&tree, "n1:2\nm1:2\n").unwrap()));
-        assert_eq!(alone.topology.short_form(), "cluster:2*2");
+        assert_eq!(alone.topology.short_form(), "cluster:2*2 placed");
+        assert!(alone.source("placement").is_some_and(|source| source.contains("line")));
         for machine in [placed, alone] {
-            assert!(machine.assumed.unwrap().contains("in the file over nodes in turn"));
+            let again = read("again", &crate::spec::write_file(&machine).unwrap()).unwrap();
+            for machine in [machine, again] {
+                assert_eq!([0, 1, 2, 3].map(|r| machine.topology.node_of(crate::Rank(r))), nodes);
+            }
         }
     }
+    let long = "a slots=4294967290\nb\na\n";
+    assert!(read("long", long).unwrap_err().message.contains("ranks with listed nodes"));
+    let grid = read("four", &TOML.replace("torus:4\"", "torus:4*2\"")).unwrap();
+    let placed = crate::spec::with_placement(&grid, &[0, 1, 2, 3, 0, 1, 2, 3].map(crate::Rank));
+    let refused = crate::spec::with_faults(&placed.unwrap(), ["1"]).unwrap_err().message;
+    assert_eq!(refused, "the ranks of four are placed already");
     // All hosts in the order of the file are the machine itself.
     let all: String = names(&tree).split(' ').take(9).map(|host| format!("{host}\n")).collect();
     assert_eq!(links(&place(&tree, &all).unwrap()), links(&tree));
@@ -196,6 +211,32 @@ fn hosts_hold_the_ranks() {
     )
     .unwrap();
     assert_eq!(place(&twice, "a slots=2\n").unwrap().ranks(), 2);
+}
+
+/// Values name the lines where they stand, and what is assumed.
+#[test]
+fn sources_are_lines() {
+    let rows = "#undirected\nswitch,s\nfrom,to,class,bandwidth,latency\na,s,up,25GB/s,2us\nb,s,up,50GB/s,\n\
+                c,s,down,10GB/s,3us\nd,s,down,10GB/s,1us\n";
+    let switched = NCCL.replace("target='0:2'", "target='0:2' ").replace("0x068000", "0x068000 ");
+    for (text, key, source) in [
+        (rows, "per_byte", Some("some lines 5, 6")),
+        (rows, "per_hop", Some("some line 7")),
+        (rows, "network", Some("some lines 2 to 7")),
+        ("h1 h2 {'count': 2}\n# x\nh2 h3 {'bandwidth': '1GB/s'}\n", "per_byte", None),
+        (
+            "h1 h2 {'bandwidth': '1GB/s'}\n# x\nh2 h3 {'bandwidth': '2GB/s'}\n",
+            "per_byte",
+            Some("some line 3"),
+        ),
+        (FABRIC, "per_byte", Some("some lines 4, 5")),
+        (NCCL, "per_byte", Some("assumed: 25 GB/s an NVLink")),
+        (&switched, "injection", Some("some line 9, of a rank as per_byte")),
+        ("# two\na slots=2\nb slots=2\n", "shape", Some("some lines 2 to 3")),
+    ] {
+        let machine = read("some", text).unwrap();
+        assert_eq!(machine.source(key), source, "{text}");
+    }
 }
 
 /// What a reader leaves out is said.

@@ -1,6 +1,7 @@
 //! Tests of the formats of graphs.
 
 use super::*;
+use crate::Graph;
 
 fn input(name: &str) -> String {
     let inputs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/inputs");
@@ -9,7 +10,7 @@ fn input(name: &str) -> String {
 
 fn given(text: &str, attributes: &str) -> Result<Graph, SpecError> {
     let attributes = (!attributes.is_empty()).then(|| attributes.parse().unwrap());
-    read(text, "graph:some".to_owned(), attributes.as_ref())
+    read(text, attributes.as_ref())?.graph("graph:some".to_owned())
 }
 
 /// Nodes, vertices and directed links.
