@@ -4,8 +4,9 @@
 use std::io::BufReader;
 
 use sha2::{Digest as _, Sha256};
-use topocoll::contention::{Job, Placed, Settings, read_nodes};
+use topocoll::contention::{Job, Placed, Settings};
 use topocoll::formats::{self, FORMATS, Reader, Target};
+use topocoll::spec::read_nodes;
 use topocoll::{
     Block, Catalogue, Collective, Demand, Drawn, Exchange, Machine, Measured, Parameters, Problem,
     Rank, Schedule, Setting, files, machine, spec, units, verify,

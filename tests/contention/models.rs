@@ -4,8 +4,9 @@ use common::{MEMORY, Script, network, problem, request, routers, run, schedule_o
 use proptest::prelude::*;
 use topocoll::contention::{
     Job, Pattern, Placed, Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds,
-    read_nodes, simulate, steps_model, write_links, write_trace,
+    simulate, steps_model, write_links, write_trace,
 };
+use topocoll::spec::read_nodes;
 use topocoll::{
     AnalysisError, Block, Collective, Machine, Message, MixedRadix, Origin, Part, PerClass,
     Problem, Rank, Recorder, Rendezvous, Route, Schedule, Shape, StepCount, conflicts, count,
@@ -412,7 +413,7 @@ fn jobs_on_parts_of_a_machine_share_its_links() {
     assert!(refused("0\n1\n2\n3\n4\n5\n6\n16").contains("rank 7 of schedule 0 on node 16"));
     assert!(refused("0\n1\n2\n3\n4\n5\n6\n0").contains("which has rank 0"));
     assert!(refused("0").contains("1 nodes for the 8 ranks"));
-    assert!(read_nodes("0\nx").unwrap_err().to_string().contains("line 2: `x`"));
+    assert!(read_nodes("0\nx").unwrap_err().contains("line 2: `x`"));
 }
 
 /// A schedule whose rank at some coordinates sits at others.

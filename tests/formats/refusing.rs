@@ -330,7 +330,7 @@ fn files_may_begin_with_a_byte_order_mark() {
         let count = |of: &Schedule| count(of, &machine, None, MEMORY).unwrap();
         assert_eq!(count(&plain), count(&marked), "{format}");
     }
-    let nodes = topocoll::contention::read_nodes("\u{feff}2\n0\n").unwrap();
+    let nodes = topocoll::spec::read_nodes("\u{feff}2\n0\n").unwrap();
     assert_eq!(nodes, [Rank(2), Rank(0)]);
 }
 

@@ -49,7 +49,7 @@ pub use load::Load;
 pub use models::{ContentionModel, MODELS, check_model};
 pub use network::{Held, Interval, LinkUse};
 pub use patterns::Pattern;
-pub use placement::{Job, Placed, PlacedRoutes, read_nodes};
+pub use placement::{Job, Placed, PlacedRoutes};
 pub use ranks::Ranks;
 pub use run::{Control, NamedLink, StepTime};
 pub use settings::{Dateline, MAX_VCS, MODEL_PARAMETERS, ModelParameter, Routing, Settings};

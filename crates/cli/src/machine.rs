@@ -107,8 +107,7 @@ pub(crate) fn named_machine(name: &str, open: &Open) -> anyhow::Result<Machine> 
     };
     let Some(hosts) = &open.hosts else { return Ok(machine) };
     let path = hosts.display().to_string();
-    let text = String::from_utf8(read_whole(hosts, MOST_INPUT)?);
-    let text = text.with_context(|| format!("`{path}` is not text"))?;
+    let text = read_text(hosts, MOST_INPUT, "host files")?;
     let text = text.trim_start_matches('\u{feff}').to_owned();
     let placed = files::place(&machine, &text);
     Ok(placed.map_err(|error| Error::File { path, text, error })?)
@@ -303,6 +302,12 @@ pub(crate) fn read_whole(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The text of a file of at most `most` bytes; `what` names files with that limit.
+pub(crate) fn read_text(path: &Path, most: u64, what: &str) -> anyhow::Result<String> {
+    let unreadable = |reason| Error::Unreadable { path: path.display().to_string(), reason };
+    Ok(files::text_of(path, most, what).map_err(unreadable)?)
+}
+
 /// Checks that the header of a schedule file agrees with the options. A header may raise the
 /// default port of a short form, but not the ports of a machine file.
 fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> anyhow::Result<()> {
@@ -367,8 +372,7 @@ fn groups(name: &str, machine: &Machine) -> anyhow::Result<Groups> {
     if !path.is_file() {
         return Ok(Groups::named(name, machine).map_err(Error::from)?);
     }
-    let text = String::from_utf8(read_whole(path, LARGEST_GROUPS)?)
-        .with_context(|| format!("cannot read `{name}`"))?;
+    let text = read_text(path, LARGEST_GROUPS, "groups")?;
     let read = Groups::read(&text, machine).map_err(Error::from);
     read.with_context(|| format!("`{name}`"))
 }

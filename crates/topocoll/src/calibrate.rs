@@ -278,19 +278,15 @@ pub fn measured_file<'s>(
     let four = |value: f64| format!("{value:.3e}").parse().unwrap_or(value);
     // Bandwidths are written.
     let per_byte = |value: f64| 1.0 / four(1.0 / value);
-    let each = |values: &PerClass, round: &dyn Fn(f64) -> f64| {
-        PerClass::each(&values.values().iter().map(|value| round(*value)).collect::<Vec<_>>())
-    };
     let timing = &mut machine.timing;
-    timing.startup = each(&timing.startup, &four);
-    timing.per_byte = each(&timing.per_byte, &per_byte);
+    timing.startup = timing.startup.map(four);
+    timing.per_byte = timing.per_byte.map(per_byte);
     timing.rearrangement_per_byte = per_byte(timing.rearrangement_per_byte);
     timing.per_block = four(timing.per_block);
     timing.injection.rank = per_byte(timing.injection.rank);
     timing.injection.node = per_byte(timing.injection.node);
     for (key, source) in sources {
-        machine.sources.retain(|(known, _)| known != key);
-        machine.sources.push((key.to_owned(), printable(source)));
+        machine.cite(key, printable(source));
     }
     write_file(&machine).map_err(Error::ShortForm)
 }

@@ -30,29 +30,10 @@ use crate::{Clusters, Machine, Shape, Timing, TopologyError, xml};
 pub use crate::regular::{create, open, text_of};
 pub use place::place;
 
-/// A kind of file that describes a machine.
-struct Kind {
-    /// What messages call it.
-    name: &'static str,
-    /// The only option of a [`Reading`] that applies.
-    open: &'static str,
-    /// Whether a file that begins like this is of this kind.
-    knows: fn(&Beginning<'_>) -> bool,
-    read: Read,
-}
-
+/// A kind of file that describes a machine: what messages call it, the only option of a [`Reading`] that applies,
+/// whether a file that begins like this is of this kind, and its reader.
+type Kind = (&'static str, &'static str, fn(&Beginning<'_>) -> bool, Read);
 type Read = fn(&Source<'_>) -> Result<Machine, SpecError>;
-
-impl Kind {
-    const fn of(
-        name: &'static str,
-        open: &'static str,
-        knows: fn(&Beginning<'_>) -> bool,
-        read: Read,
-    ) -> Self {
-        Self { name, open, knows, read }
-    }
-}
 
 /// What tells the kind of a file.
 struct Beginning<'a> {
@@ -73,23 +54,23 @@ const TAPER: &str = "--taper";
 
 /// Every kind. The first that recognizes a file reads it.
 const FILES: &[Kind] = &[
-    Kind::of("machine file (TOML)", ATTRIBUTES, is_machine_file, machine_file::read),
-    Kind::of("list of links (CSV)", "", is_list_of_links, graph_file::machine),
-    Kind::of("node-link JSON", ATTRIBUTES, |begins| begins.is(Format::Json), graph_file::machine),
-    Kind::of("GraphML", ATTRIBUTES, |begins| begins.is(Format::GraphMl), graph_file::machine),
-    Kind::of("GML", ATTRIBUTES, |begins| begins.is(Format::Gml), graph_file::machine),
-    Kind::of("DOT", ATTRIBUTES, |begins| begins.is(Format::Dot), graph_file::machine),
-    Kind::of("list of edges", ATTRIBUTES, |begins| begins.is(Format::Edges), graph_file::machine),
-    Kind::of("SimGrid platform", "--cores", |begins| begins.root == "platform", simgrid::read),
-    Kind::of("hwloc XML (lstopo)", NVLINK, |begins| begins.root == "topology", hwloc::read),
-    Kind::of("NCCL's XML of a node", NVLINK, |begins| begins.root == "system", nccl::read),
-    Kind::of("rocm-smi --showtopo", NVLINK, rocm_smi::knows, rocm_smi::read),
-    Kind::of("nvidia-smi topo -m", NVLINK, nvidia_smi::knows, nvidia_smi::read),
-    Kind::of("ibnetdiscover", "", ibnetdiscover::knows, ibnetdiscover::read),
-    Kind::of("Slurm's topology.conf", TAPER, slurm::knows, slurm::read),
-    Kind::of("Slurm's topology.yaml", TAPER, slurm_yaml::knows, slurm_yaml::read),
-    Kind::of("rankfile of Open MPI", "", rankfile::knows, rankfile::read),
-    Kind::of("host file of an MPI", "", hosts::knows, hosts::read),
+    ("machine file (TOML)", ATTRIBUTES, is_machine_file, machine_file::read),
+    ("list of links (CSV)", "", is_list_of_links, graph_file::machine),
+    ("node-link JSON", ATTRIBUTES, |begins| begins.is(Format::Json), graph_file::machine),
+    ("GraphML", ATTRIBUTES, |begins| begins.is(Format::GraphMl), graph_file::machine),
+    ("GML", ATTRIBUTES, |begins| begins.is(Format::Gml), graph_file::machine),
+    ("DOT", ATTRIBUTES, |begins| begins.is(Format::Dot), graph_file::machine),
+    ("list of edges", ATTRIBUTES, |begins| begins.is(Format::Edges), graph_file::machine),
+    ("SimGrid platform", "--cores", |begins| begins.root == "platform", simgrid::read),
+    ("hwloc XML (lstopo)", NVLINK, |begins| begins.root == "topology", hwloc::read),
+    ("NCCL's XML of a node", NVLINK, |begins| begins.root == "system", nccl::read),
+    ("rocm-smi --showtopo", NVLINK, rocm_smi::knows, rocm_smi::read),
+    ("nvidia-smi topo -m", NVLINK, nvidia_smi::knows, nvidia_smi::read),
+    ("ibnetdiscover", "", ibnetdiscover::knows, ibnetdiscover::read),
+    ("Slurm's topology.conf", TAPER, slurm::knows, slurm::read),
+    ("Slurm's topology.yaml", TAPER, slurm_yaml::knows, slurm_yaml::read),
+    ("rankfile of Open MPI", "", rankfile::knows, rankfile::read),
+    ("host file of an MPI", "", hosts::knows, hosts::read),
 ];
 
 fn is_machine_file(begins: &Beginning<'_>) -> bool {
@@ -147,16 +128,16 @@ fn read_as(
 ) -> Result<Machine, SpecError> {
     let rest = text.trim_start_matches('\u{feff}');
     let begins = Beginning::of(rest);
-    let read = |kind: &Kind| {
-        reading.refuse_but(kind.open)?;
+    let read = |&(kind, open, _, read): &Kind| {
+        reading.refuse_but(open)?;
         let source = Source { folder, name: &printable(name), text: rest, reading };
-        let mut machine = (kind.read)(&source)?;
+        let mut machine = read(&source)?;
         if machine.source("title").is_none() {
-            cite(&mut machine, kind.name, &printable(file), rest);
+            cite(&mut machine, kind, &printable(file), rest);
         }
         Ok(machine)
     };
-    let kind = FILES.iter().find(|kind| (kind.knows)(&begins));
+    let kind = FILES.iter().find(|(_, _, knows, _)| knows(&begins));
     kind.map_or_else(|| Err(unknown(&begins)), read).map_err(|mut error| {
         let mark = text.len() - rest.len();
         error.span = error.span.map(|span| span.start + mark..span.end + mark);
@@ -214,7 +195,7 @@ pub(crate) fn stand(
         [line] => format!("line {line}"),
         lines => format!("lines {}", lines.join(", ")),
     };
-    machine.sources.push((key.to_owned(), source));
+    machine.cite(key, source);
 }
 
 impl<'a> Beginning<'a> {
@@ -240,7 +221,7 @@ impl<'a> Beginning<'a> {
 
 /// Refuses a file of no known kind, and says what it most likely is.
 fn unknown(begins: &Beginning<'_>) -> SpecError {
-    let names: Vec<&str> = FILES.iter().map(|kind| kind.name).collect();
+    let names: Vec<&str> = FILES.iter().map(|(name, ..)| *name).collect();
     let guess = guesses::of(begins).map_or(String::new(), |guess| format!("; {guess}"));
     let message =
         format!("not a known kind of machine file; known are {}{guess}", names.join(", "));
@@ -255,23 +236,17 @@ fn cluster(name: &str, sizes: &[u32]) -> Result<Machine, TopologyError> {
     Ok(Machine { name: name.to_owned(), ..machine })
 }
 
-/// The machine, of which something more is assumed.
-fn assuming(mut machine: Machine, what: &str) -> Machine {
-    machine.assume(what);
-    machine
-}
-
 /// The machine, where words of its file have no effect.
 fn without_effect<'a>(
-    machine: Machine,
+    mut machine: Machine,
     words: impl IntoIterator<Item = &'a str>,
     of: &str,
 ) -> Machine {
     let words: Vec<_> = words.into_iter().map(shown).collect();
-    match &words[..] {
-        [] => machine,
-        words => assuming(machine, &format!("{} of {of} have no effect", words.join(", "))),
+    if !words.is_empty() {
+        machine.assume(&format!("{} of {of} have no effect", words.join(", ")));
     }
+    machine
 }
 
 /// An error about `words` at the offset `at`.

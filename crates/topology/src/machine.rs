@@ -100,6 +100,12 @@ impl Machine {
         self.sources.iter().find(|(known, _)| known == value).map(|(_, source)| &**source)
     }
 
+    /// Sets the source of a value.
+    pub fn cite(&mut self, value: &str, source: String) {
+        self.sources.retain(|(known, _)| known != value);
+        self.sources.push((value.to_owned(), source));
+    }
+
     /// Number of ranks.
     #[must_use]
     pub fn ranks(&self) -> u32 {

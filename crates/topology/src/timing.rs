@@ -77,6 +77,12 @@ impl PerClass {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
+    /// The same with another value for each.
+    #[must_use]
+    pub fn map(&self, to: impl Fn(f64) -> f64) -> Self {
+        Self::each(&self.0.iter().map(|&value| to(value)).collect::<Vec<_>>())
+    }
+
     /// The values: one for all classes, or one per class.
     #[must_use]
     pub fn values(&self) -> &[f64] {

@@ -45,9 +45,9 @@ impl View {
     #[must_use]
     pub fn by_nodes(topology: &dyn Topology) -> Option<Self> {
         let Shape::Clustered(clusters) = topology.shape() else { return None };
-        let order = clusters.order().map(Arc::clone)?;
-        let logical: Arc<dyn Topology> = Arc::new(clusters.by_nodes());
-        Some(Self { order: Some(order), ..Self::placed(&logical) })
+        let mut by_nodes = clusters.clone();
+        let order = Some(by_nodes.order.take()?);
+        Some(Self { graph: None, grid: None, logical: Some(Arc::new(by_nodes)), order })
     }
 
     /// Whether it is a grid that is placed on the machine's network.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 use topocoll_schedule::{Schedule, Transfer};
-use topocoll_topology::{Machine, Rank, Route, Shape, parallel, spec};
+use topocoll_topology::{Machine, Rank, Route, Shape, parallel};
 
 use crate::AnalysisError;
 use crate::traffic::{SHARED, Share, Traffic, share_of};
@@ -205,12 +205,4 @@ fn axes(machine: &Machine, nodes: &[Rank]) -> Vec<(u32, i64)> {
         }
     };
     (0..grid.sides().len()).map(axis).collect()
-}
-
-/// Reads the nodes of ranks in order: one number a line, `#` beginning a comment.
-///
-/// # Errors
-/// A line that is not a number.
-pub fn read_nodes(text: &str) -> Result<Vec<Rank>, AnalysisError> {
-    spec::read_nodes(text).map_err(|what| AnalysisError::Placement { what })
 }

@@ -5,15 +5,15 @@ use std::path::Path;
 use serde::Serialize;
 use topocoll::text::printable;
 use topocoll::{
-    Collective, Error, Exchange, Machine, Measured, Parameters, PerClass, Problem, Scaling,
-    Setting, Time, files, measured_file,
+    Collective, Error, Exchange, Machine, Measured, Parameters, Problem, Scaling, Setting, Time,
+    measured_file,
 };
 use topocoll_report::words::about_sizes;
 
 use super::heading::assumed_by;
 use crate::bar::{PROGRESS, starting};
 use crate::error::say;
-use crate::machine::{machine, parameters, ranked};
+use crate::machine::{machine, parameters, ranked, read_text};
 use crate::render::{
     Answer, Field, Head, bandwidth, bytes, check_files, duration, print, seconds, table,
     write_or_print,
@@ -113,8 +113,7 @@ pub(super) fn compared(
     set: &[(String, Setting)],
 ) -> anyhow::Result<Compared> {
     let name = path.display().to_string();
-    let text = files::text_of(path, MOST, "measured times")
-        .map_err(|reason| Error::Unreadable { path: name.clone(), reason })?;
+    let text = read_text(path, MOST, "measured times")?;
     let (measured, others) = Measured::read(&text, asked, machine.ranks())
         .map_err(|error| Error::File { path: name, text, error })?;
     if !others.is_empty() {
@@ -169,15 +168,12 @@ fn predicted(
 /// The machine with the values of a fit.
 fn scaled(machine: &Machine, fit: &Scaling) -> Machine {
     let mut machine = machine.clone();
-    let times = |values: &PerClass, factor: Option<f64>| {
-        let values = values.values().iter().map(|value| value * factor.unwrap_or(1.0));
-        PerClass::each(&values.collect::<Vec<_>>())
-    };
+    let [startup, per_byte] = [fit.startup, fit.per_byte].map(|factor| factor.unwrap_or(1.0));
     let timing = &mut machine.timing;
-    timing.startup = times(&timing.startup, fit.startup);
-    timing.per_byte = times(&timing.per_byte, fit.per_byte);
-    timing.injection.rank *= fit.per_byte.unwrap_or(1.0);
-    timing.injection.node *= fit.per_byte.unwrap_or(1.0);
+    timing.startup = timing.startup.map(|value| value * startup);
+    timing.per_byte = timing.per_byte.map(|value| value * per_byte);
+    timing.injection.rank *= per_byte;
+    timing.injection.node *= per_byte;
     machine
 }
 

@@ -40,16 +40,11 @@ pub(super) fn run(args: &args::Detect) -> anyhow::Result<Outcome> {
     };
     for key in ["ports", "startup", "per_byte", "per_hop", "rearrangement", "barrier"] {
         if machine.source(key).is_none() {
-            cite(&mut machine, key, format!("assumed; measure it: {measure}"));
+            machine.cite(key, format!("assumed; measure it: {measure}"));
         }
     }
     write_or_print(args.out.as_deref(), &write_file(&machine).map_err(Error::ShortForm)?)?;
     Ok(Outcome::Fine)
-}
-
-fn cite(machine: &mut Machine, key: &str, source: String) {
-    machine.sources.retain(|(known, _)| known != key);
-    machine.sources.push((key.to_owned(), source));
 }
 
 /// A variable of the environment, if it is not empty.
@@ -84,8 +79,8 @@ fn node() -> anyhow::Result<(Machine, String)> {
     }
     let cores = crate::host::cores();
     let mut node = machine(&format!("full:{cores}"))?;
-    cite(&mut node, "title", "this computer".to_owned());
-    cite(&mut node, "shape", format!("{cores} threads run at once"));
+    node.cite("title", "this computer".to_owned());
+    node.cite("shape", format!("{cores} threads run at once"));
     Ok((node, calibrate(cores as u32)))
 }
 
@@ -104,8 +99,8 @@ fn job((node, measure): (Machine, String)) -> anyhow::Result<(Machine, String)> 
     let [number, nodes] =
         ["SLURM_JOB_ID", "SLURM_JOB_NODELIST"].map(|name| variable(name).unwrap_or_default());
     job = switches(&groups, &nodes).unwrap_or(job);
-    cite(&mut job, "title", printable(&format!("Slurm job {number}")));
-    cite(&mut job, "shape", printable(&format!("{TASKS}={tasks} SLURM_JOB_NODELIST={nodes}")));
+    job.cite("title", printable(&format!("Slurm job {number}")));
+    job.cite("shape", printable(&format!("{TASKS}={tasks} SLURM_JOB_NODELIST={nodes}")));
     let rates = rates(Path::new(ADAPTERS));
     let mut per_byte = [job.timing.per_byte.least(); 2];
     let mut sources = ["assumed".to_owned(), "assumed".to_owned()];
@@ -128,12 +123,12 @@ fn job((node, measure): (Machine, String)) -> anyhow::Result<(Machine, String)> 
         };
         let [inside, between] = sources;
         for key in ["per_byte", "injection"] {
-            cite(&mut job, key, format!("intra-node: {inside}; inter-node: {between}"));
+            job.cite(key, format!("intra-node: {inside}; inter-node: {between}"));
         }
     }
     if node.ports.rank > 1 {
         job.set_ports(u32::MAX);
-        cite(&mut job, "ports", "assumed: all at once, as in the node".to_owned());
+        job.cite("ports", "assumed: all at once, as in the node".to_owned());
     }
     let measure = format!("topocoll calibrate --mpi --launch 'mpirun -np {}'", job.ranks());
     Ok((job.with_values_of_links(), measure))
@@ -217,14 +212,14 @@ fn slice() -> anyhow::Result<Option<Machine>> {
         let shipped = machine(like)?;
         for key in ["startup", "per_byte", "per_hop", "rearrangement", "barrier"] {
             let source = shipped.source(key).unwrap_or("assumed");
-            cite(&mut slice, key, format!("as {like}: {source}"));
+            slice.cite(key, format!("as {like}: {source}"));
         }
         slice.timing = shipped.timing;
     }
     slice.set_ports(u32::try_from(slice.topology.most_links_out()).unwrap_or(u32::MAX).max(1));
-    cite(&mut slice, "ports", "assumed: one port for each link of a chip".to_owned());
-    cite(&mut slice, "title", format!("TPU {sides}"));
-    cite(&mut slice, "shape", said);
+    slice.cite("ports", "assumed: one port for each link of a chip".to_owned());
+    slice.cite("title", format!("TPU {sides}"));
+    slice.cite("shape", said);
     Ok(Some(slice))
 }
 

@@ -7,10 +7,10 @@ use std::path::Path;
 use anyhow::Context;
 use topocoll::contention::{
     ContentionModel, Job, MODEL_PARAMETERS, MODELS, Routing, Scheduled, ScheduledSizes, Settings,
-    Traffic, read_nodes,
+    Traffic,
 };
 use topocoll::formats::jsonl;
-use topocoll::spec::with_placement;
+use topocoll::spec::{read_nodes, with_placement};
 use topocoll::{
     Demand, ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Order, Parameters, Ports,
     Problem, Rank, Schedule, Ties,
@@ -19,7 +19,7 @@ use topocoll::{
 use crate::args;
 use crate::demand::schedule_of_sizes;
 use crate::host::{check_fits, memory};
-use crate::machine::{Named, exchange, open, read_schedule, read_whole, written};
+use crate::machine::{Named, exchange, open, read_schedule, read_text, written};
 use crate::uses::ORDER;
 use crate::values::{ALL_TO_ALL, Model};
 
@@ -218,9 +218,8 @@ pub(super) fn messages(
 
 /// The nodes of ranks that a file lists.
 fn nodes_of(path: &Path) -> anyhow::Result<Vec<Rank>> {
-    let text = String::from_utf8(read_whole(path, LARGEST_PLACEMENT)?)
-        .with_context(|| format!("cannot read `{}`", path.display()))?;
-    read_nodes(&text).with_context(|| format!("`{}`", path.display()))
+    let text = read_text(path, LARGEST_PLACEMENT, "placements")?;
+    read_nodes(&text).map_err(|why| anyhow::anyhow!("`{}`: {why}", path.display()))
 }
 
 /// The machine with its ranks on the nodes of a file.

@@ -1,6 +1,6 @@
 //! The GPUs of a node as a machine: NVLinks between them, an NVSwitch, or PCIe.
 
-use super::{assuming, cluster, shown};
+use super::{cluster, shown};
 use crate::error::SpecError;
 use crate::graph_file::Listing;
 use crate::reading::Reading;
@@ -103,7 +103,7 @@ impl Gpus {
         if !has_switches && reading.nvlink_switch.is_some() {
             return Err(format!("--nvlink-switch is of NVLinks, and the GPUs have {link}s").into());
         }
-        let assume = |mut machine: Machine, what: &str| {
+        let assume = |machine: &mut Machine, what: &str| {
             let each = format!("{} GB/s an {link}", own / 1e9);
             let source = reading.nvlink.map_or(source, |_| "given");
             let (source, each) = match source {
@@ -111,9 +111,9 @@ impl Gpus {
                 ASSUMED => (format!("{source}: {each}"), format!("{each} (--nvlink); ")),
                 _ => (format!("{source}: {each}"), String::new()),
             };
-            let sources = ["per_byte", "injection"].map(|key| (key.to_owned(), source.clone()));
-            machine.sources.extend(sources);
-            assuming(machine, &format!("{each}{what}"))
+            machine.cite("injection", source.clone());
+            machine.cite("per_byte", source);
+            machine.assume(&format!("{each}{what}"));
         };
         if let Some(links) = self.switched(reading.nvlink_switch)? {
             let per_byte = 1.0 / (f64::from(links) * bandwidth);
@@ -123,7 +123,8 @@ impl Gpus {
             machine.timing.injection = Injection { rank: per_byte, node };
             machine.set_ports(u32::MAX);
             let links = format!("{links} NVLinks of each GPU lead to a switch that does not block");
-            return Ok(assume(machine, &links));
+            assume(&mut machine, &links);
+            return Ok(machine);
         }
         let mut listing = Listing::new(true);
         for own in &self.names {
@@ -150,14 +151,16 @@ impl Gpus {
         let ports = u32::try_from(machine.topology.most_links_out()).unwrap_or(u32::MAX);
         machine.set_ports(ports.max(1));
         let said = format!("{said}; a GPU has as many ports as links");
-        let machine = match has_nvlinks {
-            true => assume(machine, &said),
-            false => reading.refuse_but("").map(|()| assuming(machine, &said))?,
-        };
-        Ok(match self.network {
-            None => machine,
-            Some(_) => assuming(machine, "network interfaces have no effect within a node"),
-        })
+        if has_nvlinks {
+            assume(&mut machine, &said);
+        } else {
+            reading.refuse_but("")?;
+            machine.assume(&said);
+        }
+        if self.network.is_some() {
+            machine.assume("network interfaces have no effect within a node");
+        }
+        Ok(machine)
     }
 
     /// All pairs of different GPUs, and the path from the first to the second.

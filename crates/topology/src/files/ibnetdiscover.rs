@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Beginning, MAX_NODES, Source, assuming, shown, without_effect, wrong};
+use super::{Beginning, MAX_NODES, Source, shown, without_effect, wrong};
 use crate::error::SpecError;
 use crate::graph_file::Listing;
 use crate::text::lines;
@@ -166,7 +166,7 @@ fn graph(
     let alone = linked.iter().filter(|linked| !**linked).count() - left_out;
     for (count, what) in [(left_out, AGGREGATION), (alone, "adapters or switches without links")] {
         if count > 0 {
-            machine = assuming(machine, &format!("left out: {what} ({count})"));
+            machine.assume(&format!("left out: {what} ({count})"));
         }
     }
     Ok(machine)

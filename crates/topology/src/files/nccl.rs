@@ -79,14 +79,7 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
     })?;
     let mut machine = of(&gpus, network)?.machine(name, reading)?;
     if machine.timing.injection.node > 0.0 {
-        machine.sources.retain(|(key, _)| key != "injection");
         stand(&mut machine, "injection", text, speeds);
-        machine
-            .sources
-            .iter_mut()
-            .last()
-            .into_iter()
-            .for_each(|(_, of)| *of += ", of a rank as per_byte");
     }
     Ok(without_effect(machine, ignored.iter().map(|word| &**word), "the file"))
 }

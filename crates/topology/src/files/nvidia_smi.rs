@@ -4,7 +4,7 @@
 //! have no effect otherwise, nor has what processors are near. The text may be pasted with blanks in place of tabs, and with the line of the command.
 
 use super::gpus::{Gpus, MOST_GPUS, NVLINK, Path};
-use super::{Beginning, Source, assuming, shown, uncommented, without_effect, wrong};
+use super::{Beginning, Source, shown, uncommented, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 
@@ -103,10 +103,9 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
     }
     let interfaces = columns.len() - gpus.len();
     read.network = (interfaces > 0).then_some(interfaces as f64 * INTERFACE);
-    let machine = read.machine(name, reading)?;
-    let machine = match machine.timing.injection.node > 0.0 {
-        true => assuming(machine, &format!("{} GB/s a network interface", INTERFACE / 1e9)),
-        false => machine,
-    };
+    let mut machine = read.machine(name, reading)?;
+    if machine.timing.injection.node > 0.0 {
+        machine.assume(&format!("{} GB/s a network interface", INTERFACE / 1e9));
+    }
     Ok(without_effect(machine, affinities, "GPUs"))
 }

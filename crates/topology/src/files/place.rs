@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::hosts::Hosts;
-use super::{Beginning, assuming, hosts, rankfile, shown, wrong};
+use super::{Beginning, hosts, rankfile, shown, wrong};
 use crate::error::SpecError;
 use crate::graph_file::Listing;
 use crate::spec::with_network;
@@ -33,12 +33,11 @@ pub fn place(machine: &Machine, text: &str) -> Result<Machine, SpecError> {
     };
     let nodes = nodes(machine, graph, &listed)?;
     let sizes: Vec<u32> = listed.sizes.iter().map(|(_, size, _)| *size).collect();
-    let placed = with_network(machine, Arc::new(part(graph, &nodes)?), &sizes)?;
+    let mut placed = with_network(machine, Arc::new(part(graph, &nodes)?), &sizes)?;
     let unused = graph.nodes as usize - nodes.len();
-    let placed = match unused {
-        0 => placed,
-        _ => assuming(placed, &format!("{unused} nodes hold no ranks")),
-    };
+    if unused > 0 {
+        placed.assume(&format!("{unused} nodes hold no ranks"));
+    }
     listed.placed(placed, ignored)
 }
 

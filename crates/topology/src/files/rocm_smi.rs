@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::gpus::{Gpus, MOST_GPUS, Path, XGMI};
 use super::nvidia_smi::is_gpu;
-use super::{Beginning, Source, assuming, shown, uncommented, without_effect, wrong};
+use super::{Beginning, Source, shown, uncommented, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 
@@ -122,8 +122,7 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
     }
     let mut machine = read.machine(name, reading)?;
     if over_others {
-        let what = format!("XGMI of a weight above {DIRECT} is a path over other GPUs");
-        machine = assuming(machine, &what);
+        machine.assume(&format!("XGMI of a weight above {DIRECT} is a path over other GPUs"));
     }
     Ok(without_effect(machine, ignored, "the file"))
 }

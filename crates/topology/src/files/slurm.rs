@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use super::hostlist::expand;
-use super::{Beginning, MAX_NODES, Source, assuming, cluster, shown, uncommented, without_effect};
+use super::{Beginning, MAX_NODES, Source, cluster, shown, uncommented, without_effect};
 use crate::error::SpecError;
 use crate::graph_file::Listing;
 use crate::number::number;
@@ -159,15 +159,14 @@ pub(super) fn machine(
     let mut machine = cluster(name, &sizes)?;
     machine.set_ports(Ports { rank: 1, node: u32::MAX });
     let speeds = entries.iter().any(|entry| entry.speed.is_some()).then_some("LinkSpeed");
-    let machine = without_effect(machine, speeds, "leaf switches");
-    Ok(match sizes.len() {
-        1 => machine,
-        _ => assuming(
-            machine,
+    machine = without_effect(machine, speeds, "leaf switches");
+    if sizes.len() > 1 {
+        machine.assume(
             "each host has a link of its own, and links between leaf switches or blocks, which are not \
              listed, carry all that hosts send",
-        ),
-    })
+        );
+    }
+    Ok(machine)
 }
 
 /// The machine of the links between hosts and switches.
@@ -274,11 +273,11 @@ fn tree(
     }
     let which = "links between switches without a LinkSpeed";
     let assumed = assumed.map(|what| format!("{which} {what}"));
-    let machine = Machine { assumed, ..listing.machine(name, "")? };
-    Ok(match is_forest {
-        true => assuming(machine, "links between trees, which --ranks does not use"),
-        false => machine,
-    })
+    let mut machine = Machine { assumed, ..listing.machine(name, "")? };
+    if is_forest {
+        machine.assume("links between trees, which --ranks does not use");
+    }
+    Ok(machine)
 }
 
 /// By switch, the first switch of its tree.

@@ -5,7 +5,7 @@
 //! `topology.conf`. A `flat` topology names no hosts, and is refused.
 
 use super::slurm::{Entry, machine};
-use super::{Beginning, Source, assuming, shown, uncommented, without_effect, wrong};
+use super::{Beginning, Source, shown, uncommented, without_effect, wrong};
 use crate::Machine;
 use crate::error::SpecError;
 
@@ -73,11 +73,9 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
     let (count, chosen) = (listed.len(), listed.iter().position(|topology| topology.is_default));
     let chosen = listed.swap_remove(chosen.unwrap_or(0));
     let machine = machine(name, chosen.entries, reading)?;
-    let machine = without_effect(machine, sizes, "blocks");
-    Ok(match count {
-        1 => machine,
-        count => {
-            assuming(machine, &format!("{} of {count} topologies is meant", shown(chosen.name)))
-        }
-    })
+    let mut machine = without_effect(machine, sizes, "blocks");
+    if count > 1 {
+        machine.assume(&format!("{} of {count} topologies is meant", shown(chosen.name)));
+    }
+    Ok(machine)
 }

@@ -172,7 +172,7 @@ const REFUSED: &[(&str, &str)] = &[
 
 fn kind(text: &str) -> Option<&'static str> {
     let begins = Beginning::of(text);
-    FILES.iter().find(|kind| (kind.knows)(&begins)).map(|kind| kind.name)
+    FILES.iter().find(|(_, _, knows, _)| knows(&begins)).map(|(name, ..)| *name)
 }
 
 #[test]

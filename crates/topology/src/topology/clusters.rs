@@ -29,8 +29,8 @@ pub struct Clusters {
     network: Arc<dyn Topology>,
     /// The same nodes on the network that algorithms see, if it is another one.
     logical: Option<Arc<dyn Topology>>,
-    /// Of ranks that are not numbered node by node.
-    order: Option<Arc<Order>>,
+    /// The numbers of ranks that are not numbered node by node.
+    pub(crate) order: Option<Arc<Order>>,
 }
 
 /// The numbers that ranks would have node by node, and back.
@@ -117,27 +117,22 @@ impl Clusters {
             let form = self.network.short_form();
             return Err(format!("{form} is placed: ranks on its nodes are numbered by node").into());
         }
-        let (mut by_node, mut ranks) = (Vec::new(), vec![0; self.ranks as usize]);
-        let mut listed = vec![0; self.nodes as usize];
+        let mut counts = vec![0; self.nodes as usize];
         for (rank, node) in (0..).zip(nodes) {
-            let Some(listed) = listed.get_mut(node.index()) else {
-                let last = self.nodes - 1;
-                return Err(format!("rank {rank} on node {node}: the last node is {last}").into());
-            };
-            if *listed < self.size(node.0) {
-                let place = self.first_by_node(node.0) + *listed;
-                by_node.push(place);
-                ranks[place as usize] = rank;
-            }
-            *listed += 1;
+            let rule =
+                || format!("rank {rank} on node {node}: the last node is {}", self.nodes - 1);
+            *counts.get_mut(node.index()).ok_or_else(rule)? += 1;
         }
-        let wrong = (0..).zip(&listed).find(|&(node, listed)| *listed != self.size(node));
-        if let Some((node, listed)) = wrong {
+        let wrong = (0..).zip(&counts).find(|&(node, count)| *count != self.size(node));
+        if let Some((node, count)) = wrong {
             let size = self.size(node);
-            return Err(format!("{listed} ranks are on node {node}, which holds {size}").into());
+            return Err(format!("{count} ranks are on node {node}, which holds {size}").into());
         }
-        let is_by_node = by_node.is_sorted();
-        let order = (!is_by_node).then(|| Arc::new(Order { by_node, ranks }));
+        let mut ranks: Vec<u32> = (0..self.ranks).collect();
+        ranks.sort_by_key(|&rank| nodes[rank as usize]);
+        let mut by_node = vec![0; ranks.len()];
+        (0..).zip(&ranks).for_each(|(place, &rank)| by_node[rank as usize] = place);
+        let order = (!ranks.is_sorted()).then(|| Arc::new(Order { by_node, ranks }));
         Ok(Self { order, ..self.clone() })
     }
 
@@ -155,17 +150,6 @@ impl Clusters {
     #[must_use]
     pub fn is_placed(&self) -> bool {
         self.order.is_some()
-    }
-
-    /// The numbers that placed ranks would have node by node.
-    pub(crate) fn order(&self) -> Option<&Arc<Order>> {
-        self.order.as_ref()
-    }
-
-    /// The same nodes with ranks that are numbered node by node.
-    #[must_use]
-    pub fn by_nodes(&self) -> Self {
-        Self { order: None, ..self.clone() }
     }
 
     /// The ranks on a node, in ascending order.
@@ -393,7 +377,6 @@ mod tests {
         assert_eq!(placed.ranks_of(0).collect::<Vec<_>>(), [Rank(1), Rank(4)]);
         assert_eq!((placed.first_rank(1), placed.equal_size()), (Rank(0), None));
         assert_eq!(placed.short_form(), "cluster:2*2,1 placed");
-        assert_eq!(placed.by_nodes().short_form(), "cluster:2*2,1");
         assert!(!cluster.placed(&nodes(&[0, 0, 1, 1, 2])).unwrap().is_placed());
         for (listed, rule) in [
             (&[0, 0, 1, 1, 3][..], "rank 4 on node 3: the last node is 2"),

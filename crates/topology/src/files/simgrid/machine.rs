@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::super::assuming;
 use super::junctions::CLASSES;
 use super::platform::Routing;
 use super::{Host, Reader, cluster};
@@ -37,14 +36,13 @@ impl Reader<'_> {
             let limited = Injection { rank: 0.0, node: 1.0 / limiter };
             let single = !matches!(machine.topology.shape(), Shape::Clustered(_));
             machine.timing.injection = if single { limited.of_single_ranks() } else { limited };
-            machine =
-                assuming(machine, "limiter_link limits what a host sends, and what it receives");
+            machine.assume("limiter_link limits what a host sends, and what it receives");
         }
         let names: Vec<_> = self.without_effect.into_iter().collect();
-        Ok(match &names[..] {
-            [] => machine,
-            names => assuming(machine, &format!("no effect: {}", names.join(", "))),
-        })
+        if !names.is_empty() {
+            machine.assume(&format!("no effect: {}", names.join(", ")));
+        }
+        Ok(machine)
     }
 
     /// The machine whose network has the routes of the platform.
@@ -135,8 +133,7 @@ impl Reader<'_> {
         };
         *machine = Machine { name: self.name.to_owned(), timing, ..Machine::of(topology) };
         if loopback.is_none() {
-            let what = "498 MB/s and 15 us within a host, as SimGrid has without a loopback";
-            *machine = assuming(machine.clone(), what);
+            machine.assume("498 MB/s and 15 us within a host, as SimGrid has without a loopback");
         }
         Ok(())
     }

@@ -231,7 +231,7 @@ fn sources_are_lines() {
         ),
         (FABRIC, "per_byte", Some("some lines 4, 5")),
         (NCCL, "per_byte", Some("assumed: 25 GB/s an NVLink")),
-        (&switched, "injection", Some("some line 9, of a rank as per_byte")),
+        (&switched, "injection", Some("some line 9")),
         ("# two\na slots=2\nb slots=2\n", "shape", Some("some lines 2 to 3")),
     ] {
         let machine = read("some", text).unwrap();
