@@ -271,7 +271,12 @@ fn ranks_in_any_order_are_served_as_claimed() {
             let is_there = |own: &u32| whole.topology.node_of(Rank(*own)) == on_node(rank);
             Rank(free.remove(free.iter().rposition(|own| is_there(own)).unwrap()))
         });
-        let (schedule, nodes) = (direct(&placed), own.collect());
+        let nodes = own.collect();
+        let [placed, whole] = [placed, whole].map(|mut machine| {
+            machine.set_ports(Ports { rank: 1, node: u32::MAX });
+            machine
+        });
+        let schedule = direct(&placed);
         let traffic = Scheduled::new(&schedule, &placed);
         let job = Job { schedule: schedule.clone(), nodes };
         let jobs = Placed::new(&whole, vec![job]).unwrap();

@@ -19,7 +19,7 @@ use topocoll_certificate::check;
 /// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 44] = [
+const ROWS: [Row; 45] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
@@ -28,6 +28,12 @@ const ROWS: [Row; 44] = [
         1 << 20,
         placed,
         "a grid on another one has at most 1048576",
+    ),
+    (
+        "ranks with a list of their nodes",
+        1 << 20,
+        on_nodes,
+        "ranks with listed nodes: a machine has at most",
     ),
     ("dimensions of a hypercube", 20, dimensions, "cannot have 21 dimensions: it has 1 to 20"),
     ("nodes of a HyperX, fat tree or dragonfly", 1 << 20, family, "nodes: the limit is 1048576"),
@@ -193,6 +199,11 @@ fn ranks(ranks: u64) -> Result<(), String> {
 }
 
 /// This number of nodes, or one row more.
+fn on_nodes(ranks: u64) -> Result<(), String> {
+    let text = format!("a slots={}\nb\na\n", ranks - 2);
+    self::text(files::read("hosts", &text))
+}
+
 fn placed(nodes: u64) -> Result<(), String> {
     let rows = nodes.div_ceil(512);
     text(machine(&format!("mesh:{}@{rows}x512", 512 * rows)))

@@ -1,6 +1,6 @@
 //! NCCL's XML of a node, as `NCCL_TOPO_DUMP_FILE` writes it: GPUs are ranks.
 //!
-//! NVLinks lead to GPUs of the file, or to a switch. Without them, GPUs are joined over PCIe, with the
+//! NVLinks lead to GPUs of the file, or to a switch; those to a processor have no effect. Without them, GPUs are joined over PCIe, with the
 //! bandwidth of their slots. The speeds of all interfaces (Mbit/s) are the injection of the node.
 
 use std::collections::{BTreeSet, HashMap};
@@ -24,8 +24,9 @@ struct Gpu {
 /// Attributes that are read, or say the version of the file.
 const KNOWN: &str = "version numaid busid link_speed link_width target count tclass speed";
 
-/// The class of a switch of NVLinks, as its first digits.
-const NVSWITCH: &str = "0x0680";
+/// The classes of a switch of NVLinks, and of a processor that has some, as POWER.
+const NVSWITCH: &str = "0x068000";
+const PROCESSOR: &str = "0x068001";
 
 pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
     let Source { name, text, reading, .. } = *file;
@@ -54,9 +55,10 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
                 let gpu = gpus.last_mut().ok_or("<nvlink> outside <gpu>")?;
                 let path = Path::parse(&format!("NV{}", element.given("count")?))?;
                 let Path::NvLinks(count) = path else { unreachable!("bug: not NVLinks") };
-                match element.get("tclass").is_some_and(|class| class.starts_with(NVSWITCH)) {
-                    true => gpu.to_switch += count,
-                    false => gpu.nvlinks.push((element.given("target")?.to_lowercase(), count)),
+                match element.get("tclass") {
+                    Some(NVSWITCH) => gpu.to_switch += count,
+                    Some(PROCESSOR) => drop(ignored.insert("nvlink to a processor".to_owned())),
+                    _ => gpu.nvlinks.push((element.given("target")?.to_lowercase(), count)),
                 }
             }
             "net" => {

@@ -14,7 +14,7 @@ pub const INTRA_NODE: usize = 0;
 pub const INTER_NODE: usize = 1;
 
 /// The most ranks whose nodes are listed.
-pub(crate) const MOST_PLACED: u64 = 1 << 24;
+pub(crate) const MOST_PLACED: u64 = 1 << 20;
 
 /// Nodes that hold one or more ranks each, on a network; on a complete one they are a cluster of
 /// SMP nodes (Sanders and Traeff 2002, section 1).
@@ -109,7 +109,7 @@ impl Clusters {
     /// ascending order.
     ///
     /// # Errors
-    /// More than 2^24 ranks, a network that is a grid placed on another one, a node that the cluster does not have,
+    /// More than 2^20 ranks, a network that is a grid placed on another one, a node that the cluster does not have,
     /// or other numbers of ranks on nodes than the cluster's.
     pub fn placed(&self, nodes: &[Rank]) -> Result<Self, TopologyError> {
         check_limit("ranks with listed nodes", nodes.len() as u64, MOST_PLACED)?;

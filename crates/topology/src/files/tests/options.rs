@@ -218,7 +218,6 @@ fn hosts_hold_the_ranks() {
 fn sources_are_lines() {
     let rows = "#undirected\nswitch,s\nfrom,to,class,bandwidth,latency\na,s,up,25GB/s,2us\nb,s,up,50GB/s,\n\
                 c,s,down,10GB/s,3us\nd,s,down,10GB/s,1us\n";
-    let switched = NCCL.replace("target='0:2'", "target='0:2' ").replace("0x068000", "0x068000 ");
     for (text, key, source) in [
         (rows, "per_byte", Some("some lines 5, 6")),
         (rows, "per_hop", Some("some line 7")),
@@ -231,7 +230,7 @@ fn sources_are_lines() {
         ),
         (FABRIC, "per_byte", Some("some lines 4, 5")),
         (NCCL, "per_byte", Some("assumed: 25 GB/s an NVLink")),
-        (&switched, "injection", Some("some line 9")),
+        (NCCL, "injection", Some("some line 9")),
         ("# two\na slots=2\nb slots=2\n", "shape", Some("some lines 2 to 3")),
     ] {
         let machine = read("some", text).unwrap();
@@ -253,6 +252,7 @@ fn words_without_effect_are_said() {
         ),
         (&YAML.replace("cluster_default: true", "cluster_default: false"), "block_sizes of blocks"),
         (NCCL, "gpu dev of the file"),
+        (&NCCL.replace("0x068000", "0x068001"), "gpu dev, nvlink to a processor of the file"),
         (FABRIC, "switchguid, vendid of adapters and switches"),
         (ROCM, "Numa Nodes of the file"),
         (
