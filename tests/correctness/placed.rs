@@ -269,7 +269,7 @@ fn ranks_in_any_order_are_served_as_claimed() {
         let on_node = |rank: u32| placed.topology.node_of(Rank(rank));
         let own = (0..placed.ranks()).map(|rank| {
             let is_there = |own: &u32| whole.topology.node_of(Rank(*own)) == on_node(rank);
-            Rank(free.remove(free.iter().rposition(|own| is_there(own)).unwrap()))
+            Rank(free.remove(free.iter().rposition(is_there).unwrap()))
         });
         let nodes = own.collect();
         let [placed, whole] = [placed, whole].map(|mut machine| {
@@ -280,11 +280,10 @@ fn ranks_in_any_order_are_served_as_claimed() {
         let traffic = Scheduled::new(&schedule, &placed);
         let job = Job { schedule: schedule.clone(), nodes };
         let jobs = Placed::new(&whole, vec![job]).unwrap();
-        for model in ["fluid", "wormhole"] {
-            let one = run(&traffic, &placed, model, routers(8)).time;
-            let other = run(&jobs, &whole, model, routers(8)).time;
-            assert_eq!(one, other, "{model}: {}", placed.topology.short_form());
-        }
+        let one = in_seconds(run(&traffic, &placed, "fluid", routers(8)).time);
+        let other = in_seconds(run(&jobs, &whole, "fluid", routers(8)).time);
+        let form = placed.topology.short_form();
+        assert!((one - other).abs() <= one * 1e-6, "{form}: {one} s, {other} s");
     }
     assert!(of_nodes > 20 && of_ranks > 100, "{of_nodes} {of_ranks}");
 }

@@ -106,8 +106,8 @@ pub struct Info {
     pub internal: &'static [Parameter],
     /// Whether it requires the sizes of blocks, on which its schedules depend.
     pub by_demand: bool,
-    /// Whether it requires nodes whose ranks are numbered one after the other: ranks of a machine that are placed
-    /// in another way get such numbers for it.
+    /// Whether ranks of a node have numbers one after the other: ranks that are placed in another way get such
+    /// numbers for it.
     pub by_node: bool,
 }
 
@@ -156,7 +156,7 @@ impl Info {
         self
     }
 
-    /// The same, for nodes whose ranks are numbered one after the other.
+    /// The same, for nodes whose ranks have numbers one after the other.
     #[must_use]
     pub const fn by_node(mut self) -> Self {
         self.by_node = true;

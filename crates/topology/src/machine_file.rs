@@ -326,7 +326,7 @@ fn topology(folder: &Path, file: &File, reading: &Reading) -> Result<Arc<dyn Top
     match of_ranks {
         None => Ok(topology),
         Some((value, nodes)) => {
-            placement::with_ranks_on(topology, &nodes).map_err(|message| at(value, message))
+            placement::with_ranks_on(&*topology, &nodes).map_err(|message| at(value, message))
         }
     }
 }

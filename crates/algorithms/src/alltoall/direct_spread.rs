@@ -157,7 +157,8 @@ static INFO: Info = Info::new(
     "direct-spread",
     "every block straight to its destination; ranks that share links send far apart in a round",
     "here; on dragonflies after Draper 2022",
-);
+)
+.by_node();
 
 impl Algorithm for DirectSpread {
     fn info(&self) -> &Info {

@@ -38,7 +38,9 @@ pub fn place(machine: &Machine, text: &str) -> Result<Machine, SpecError> {
     if unused > 0 {
         placed.assume(&format!("{unused} nodes hold no ranks"));
     }
-    listed.placed(placed, ignored)
+    let mut placed = listed.placed(placed, ignored)?;
+    ["shape", "placement"].iter().for_each(|key| placed.cite(key, "--hosts".to_owned()));
+    Ok(placed)
 }
 
 /// The nodes of the hosts, in order.

@@ -22,7 +22,7 @@ pub fn with_placement(machine: &Machine, nodes: &[Rank]) -> Result<Machine, Spec
     let NodesOn { network, sizes } = NodesOn::of(machine)?;
     let topology = match is_of_nodes(&*network, nodes) {
         true => NodesOn { network: placed(&*network, nodes)?, sizes }.topology()?,
-        false => with_ranks_on(Arc::clone(&machine.topology), nodes)?,
+        false => with_ranks_on(&*machine.topology, nodes)?,
     };
     Ok(machine.on(topology))
 }
@@ -35,12 +35,12 @@ pub(crate) fn is_of_nodes(network: &dyn Topology, nodes: &[Rank]) -> bool {
 
 /// The topology whose ranks are on these nodes, which hold several.
 pub(crate) fn with_ranks_on(
-    topology: Arc<dyn Topology>,
+    topology: &dyn Topology,
     nodes: &[Rank],
 ) -> Result<Arc<dyn Topology>, String> {
     match topology.shape() {
         Shape::Clustered(clusters) => Ok(Arc::new(clusters.placed(nodes)?)),
-        _ => placed(&*topology, nodes),
+        _ => placed(topology, nodes),
     }
 }
 
