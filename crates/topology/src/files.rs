@@ -15,7 +15,6 @@ mod simgrid;
 mod slurm;
 mod slurm_yaml;
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
@@ -179,23 +178,6 @@ fn cite(machine: &mut Machine, kind: &str, file: &str, text: &str) {
         };
         machine.sources.push((key.to_owned(), source));
     }
-}
-
-/// Says in which lines of a file the values of a key stand.
-pub(crate) fn stand(
-    machine: &mut Machine,
-    key: &str,
-    text: &str,
-    places: impl IntoIterator<Item = usize>,
-) {
-    let lines: BTreeSet<_> = places.into_iter().map(|at| line_at(text, at)).collect();
-    let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
-    let source = match &lines[..] {
-        [] => return,
-        [line] => format!("line {line}"),
-        lines => format!("lines {}", lines.join(", ")),
-    };
-    machine.cite(key, source);
 }
 
 impl<'a> Beginning<'a> {

@@ -1,5 +1,7 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::text::line_at;
 use crate::{
     Capacity, Endpoint, FullyConnected, Injection, LinkId, LinkKind, PerClass, Ports, Shape,
     Subset, Ties, Timing, Topology,
@@ -104,6 +106,22 @@ impl Machine {
     pub fn cite(&mut self, value: &str, source: String) {
         self.sources.retain(|(known, _)| known != value);
         self.sources.push((value.to_owned(), source));
+    }
+
+    /// The same, as the lines of a text in which the value stands.
+    pub(crate) fn cite_lines(
+        &mut self,
+        value: &str,
+        text: &str,
+        places: impl IntoIterator<Item = usize>,
+    ) {
+        let lines: BTreeSet<_> = places.into_iter().map(|at| line_at(text, at)).collect();
+        let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
+        match &lines[..] {
+            [] => {}
+            [line] => self.cite(value, format!("line {line}")),
+            lines => self.cite(value, format!("lines {}", lines.join(", "))),
+        }
     }
 
     /// Number of ranks.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::gpus::{Gpus, MOST_GPUS, NVLINK, Path};
-use super::{Source, shown, stand, without_effect};
+use super::{Source, shown, without_effect};
 use crate::Machine;
 use crate::error::SpecError;
 use crate::xml::{Element, around, each};
@@ -81,7 +81,7 @@ pub(super) fn read(file: &Source<'_>) -> Result<Machine, SpecError> {
     })?;
     let mut machine = of(&gpus, network)?.machine(name, reading)?;
     if machine.timing.injection.node > 0.0 {
-        stand(&mut machine, "injection", text, speeds);
+        machine.cite_lines("injection", text, speeds);
     }
     Ok(without_effect(machine, ignored.iter().map(|word| &**word), "the file"))
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::error::SpecError;
-use crate::files::stand;
 use crate::number::{fraction, number};
 use crate::topology::graph::MOST_VERTICES;
 use crate::units::{parse_bytes_per_second, parse_seconds};
@@ -168,7 +167,7 @@ impl Listing {
                 at[value].filter(|_| machine.values_of_links(class)[value].is_some())
             };
             let places: Vec<_> = places.iter().enumerate().filter_map(of_links).collect();
-            stand(&mut machine, key, text, places);
+            machine.cite_lines(key, text, places);
         }
         Ok(machine)
     }

@@ -7,8 +7,8 @@ use toml::Value;
 
 use super::MOST_BYTES;
 use crate::error::SpecError;
-use crate::spec::placement::LISTED;
 use crate::text::printable;
+use crate::topology::clusters::LISTED;
 use crate::units::{parse_bytes_per_second, parse_seconds, parse_seconds_per_byte};
 use crate::{
     Barrier, Capacity, Contention, Endpoint, Graph, Injection, LinkId, LinkKind, Machine, OnGrid,

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use super::{NodesOn, SpecError};
 use crate::text::{line_at, uncommented};
+use crate::topology::clusters::LISTED;
 use crate::{Graph, Machine, Rank, Shape, Topology};
-
-/// The end of the form of a machine whose placement is listed.
-pub(crate) const LISTED: &str = " placed";
 
 /// The machine whose ranks are on these nodes: those of a grid, or of a grid on the sides of another one
 /// (`torus:64x64@16x2x2,16x2x2`), on nodes of the latter. Where nodes hold several ranks, a list with a node for each

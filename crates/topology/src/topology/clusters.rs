@@ -2,7 +2,6 @@ use std::sync::Arc;
 
 use crate::error::check_limit;
 use crate::number::number;
-use crate::spec::placement::LISTED;
 use crate::{
     FullyConnected, LinkId, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment, Shape, Topology,
     TopologyError,
@@ -12,6 +11,9 @@ use crate::{
 pub const INTRA_NODE: usize = 0;
 /// The first class of inter-node links.
 pub const INTER_NODE: usize = 1;
+
+/// The end of the form of a machine whose placement is listed.
+pub(crate) const LISTED: &str = " placed";
 
 /// The most ranks whose nodes are listed.
 pub(crate) const MOST_PLACED: u64 = 1 << 20;
