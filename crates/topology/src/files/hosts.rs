@@ -3,7 +3,7 @@
 //! Those of Open MPI (`user@node1 slots=4`), MPICH (`node1:4:binding=..`) and Torque (`node1 np=4 gpus=4`,
 //! or a line for each rank) are read. A line without a number of slots adds as many ranks as it has
 //! `max_slots`, otherwise one. `^node1` excludes a host. Ranks are numbered in the order of lines: where hosts are
-//! listed in turn, ranks are on them in turn.
+//! listed in turn, ranks are on them in turn, but for files with slots: Open MPI fills a host before the next.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
@@ -64,6 +64,8 @@ pub(super) struct Hosts<'a> {
     pub(super) sizes: Vec<(&'a str, u32, usize)>,
     /// Hosts by their numbers, and the ranks that are added, in order.
     added: Vec<(usize, u32)>,
+    /// Whether the file is one of Open MPI, which fills the slots of a host before those of the next.
+    fills: bool,
 }
 
 impl<'a> Hosts<'a> {
@@ -97,19 +99,17 @@ impl<'a> Hosts<'a> {
     /// A machine whose nodes are these hosts, with ranks where the file puts them and what is said of the file.
     pub(super) fn placed(
         &self,
-        machine: Machine,
+        mut machine: Machine,
         ignored: BTreeSet<&str>,
     ) -> Result<Machine, SpecError> {
-        let machine = match self.added.is_sorted_by_key(|(number, _)| number) {
-            true => machine,
-            false => {
-                let node =
-                    |&(host, ranks): &(usize, u32)| (0..ranks).map(move |_| Rank(host as u32));
-                let nodes = self.added.iter().flat_map(node).take(MOST_PLACED as usize + 1);
-                let nodes: Vec<_> = nodes.collect();
-                with_placement(&machine, &nodes)?
-            }
-        };
+        let in_turn = !self.added.is_sorted_by_key(|(number, _)| number);
+        if in_turn && self.fills {
+            machine.assume("the slots of a host are filled before those of the next, as Open MPI does by default");
+        } else if in_turn {
+            let node = |&(host, ranks): &(usize, u32)| (0..ranks).map(move |_| Rank(host as u32));
+            let nodes = self.added.iter().flat_map(node).take(MOST_PLACED as usize + 1);
+            machine = with_placement(&machine, &nodes.collect::<Vec<_>>())?;
+        }
         Ok(without_effect(machine, ignored, "hosts"))
     }
 }
@@ -129,7 +129,12 @@ pub(super) fn listed(text: &str) -> Result<(Hosts<'_>, BTreeSet<&str>), SpecErro
             None => all.push((host, ranks, line, at)),
         }
     }
-    let mut hosts = Hosts::default();
+    let is_open_mpi = |word: &str| {
+        let key = word.split('=').next().unwrap_or_default();
+        key != "np" && [&RANKS[..], &MOST].concat().contains(&key)
+    };
+    let fills = all.iter().any(|(_, _, line, _)| line.split_whitespace().any(is_open_mpi));
+    let mut hosts = Hosts { fills, ..Hosts::default() };
     for (host, ranks, line, at) in all {
         if !excluded.contains(host) {
             hosts.add(host, ranks, at).map_err(|message| wrong(at, line, message))?;

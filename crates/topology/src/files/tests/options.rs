@@ -180,7 +180,12 @@ fn hosts_hold_the_ranks() {
             }
         }
     }
-    let long = "a slots=4294967290\nb\na\n";
+    let filled = read("hosts", "n1 slots=1\nm1\nn1 slots=1\nm1\n").unwrap();
+    assert_eq!(filled.topology.short_form(), "cluster:2*2");
+    assert!(
+        filled.assumed.unwrap().contains("slots of a host are filled before those of the next")
+    );
+    let long = "a:4294967290\nb\na\n";
     assert!(read("long", long).unwrap_err().message.contains("ranks with listed nodes"));
     let grid = read("four", &TOML.replace("torus:4\"", "torus:4*2\"")).unwrap();
     let placed = crate::spec::with_placement(&grid, &[0, 1, 2, 3, 0, 1, 2, 3].map(crate::Rank));
