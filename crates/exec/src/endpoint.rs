@@ -197,7 +197,7 @@ impl Endpoint {
     /// The rank as the machine numbers it.
     #[must_use]
     pub fn rank(&self) -> Rank {
-        self.plan.machine_rank(self.plan.rank.0)
+        self.plan.own_rank()
     }
 
     /// The error of a fault in this step.

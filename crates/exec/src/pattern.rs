@@ -17,13 +17,13 @@ pub fn fill(plans: &[Arc<Plan>], sizes: impl Into<BlockSizes>, input: &mut [u8])
     let (mut rest, mut inputs) = (input, Vec::with_capacity(plans.len()));
     for plan in plans {
         let own;
-        let bytes = sizes.input(&plan.problem, plan.rank).sum();
+        let bytes = sizes.input(plan).sum();
         (own, rest) = rest.split_at_mut_checked(bytes).expect("bytes of all inputs");
         inputs.push((plan, own));
     }
     assert!(rest.is_empty(), "bytes of all inputs");
     parallel::each(inputs).for_each(|(plan, mut own)| {
-        for (to, bytes) in (0..).zip(sizes.input(&plan.problem, plan.rank)) {
+        for (to, bytes) in (0..).zip(sizes.input(plan)) {
             let block;
             (block, own) = own.split_at_mut(bytes);
             write(wanted(plan, plan.rank.0, to), block);
@@ -46,14 +46,14 @@ pub fn first_wrong(
     let (mut rest, mut outputs) = (output, Vec::with_capacity(plans.len()));
     for plan in plans {
         let own;
-        let bytes = sizes.output(&plan.problem, plan.rank).sum();
+        let bytes = sizes.output(plan).sum();
         (own, rest) = rest.split_at_checked(bytes).expect("bytes of all outputs");
         outputs.push((plan, own));
     }
     assert!(rest.is_empty(), "bytes of all outputs");
     let wrong = parallel::each(outputs).filter_map(|(plan, mut own)| {
         let mut expected = Vec::new();
-        (0..).zip(sizes.output(&plan.problem, plan.rank)).find_map(|(from, bytes)| {
+        (0..).zip(sizes.output(plan)).find_map(|(from, bytes)| {
             let block;
             (block, own) = own.split_at(bytes);
             let wanted = wanted(plan, from, plan.rank.0);
@@ -63,7 +63,7 @@ pub fn first_wrong(
                 return None;
             }
             let at = block.iter().zip(&expected).position(|(found, byte)| found != byte)?;
-            Some((plan.machine_rank(plan.rank.0), wanted, at as u64))
+            Some((plan.own_rank(), wanted, at as u64))
         })
     });
     wrong.min_by_key(|&(rank, block, at)| (rank, block, at))

@@ -222,6 +222,11 @@ impl Plan {
         self.subset.as_ref().map_or(Rank(rank), |subset| subset.ranks()[rank as usize])
     }
 
+    /// The rank itself.
+    pub(crate) fn own_rank(&self) -> Rank {
+        self.machine_rank(self.rank.0)
+    }
+
     /// Whether a rank of the machine takes part.
     pub(crate) fn includes(&self, rank: Rank) -> bool {
         let ranks = self.problem.ranks;

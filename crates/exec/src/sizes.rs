@@ -18,7 +18,7 @@ mod sizing;
 use std::ops::Range;
 use std::sync::Arc;
 
-use topocoll_schedule::{Demand, Problem, Schedule};
+use topocoll_schedule::{Demand, Schedule};
 use topocoll_topology::Rank;
 
 use crate::places::Joined;
@@ -50,25 +50,25 @@ impl From<&Arc<PlannedSizes>> for BlockSizes {
 
 impl BlockSizes {
     /// Bytes of each block of a rank's input, in order.
-    pub(crate) fn input(&self, problem: &Problem, rank: Rank) -> impl Iterator<Item = usize> {
-        self.each(problem.blocks_at_start(), rank, RankSizes::input_offsets)
+    pub(crate) fn input(&self, plan: &Plan) -> impl Iterator<Item = usize> {
+        self.each(plan.input_blocks(), plan, RankSizes::input_offsets)
     }
 
     /// Bytes of each block of a rank's output, in order.
-    pub(crate) fn output(&self, problem: &Problem, rank: Rank) -> impl Iterator<Item = usize> {
-        self.each(problem.ranks, rank, RankSizes::output_offsets)
+    pub(crate) fn output(&self, plan: &Plan) -> impl Iterator<Item = usize> {
+        self.each(plan.problem.ranks, plan, RankSizes::output_offsets)
     }
 
     fn each(
         &self,
         blocks: u32,
-        rank: Rank,
+        plan: &Plan,
         offsets: fn(&RankSizes) -> &[u64],
     ) -> impl Iterator<Item = usize> {
         (0..blocks as usize).map(move |i| match self {
             Self::Equal(bytes) => *bytes as usize,
             Self::Planned(sizes) => {
-                let offsets = offsets(sizes.rank(rank).expect("block sizes of all ranks"));
+                let offsets = offsets(sizes.known(plan));
                 (offsets[i + 1] - offsets[i]) as usize
             }
         })
@@ -81,7 +81,7 @@ impl BlockSizes {
 /// Input and output are the blocks one after the other, in order of their destinations and sources.
 #[derive(Debug)]
 pub struct PlannedSizes {
-    /// Of consecutive ranks.
+    /// By the numbers that the machine gives the ranks, ascending.
     ranks: Vec<Sizing>,
     sent: SentSizes,
     /// Whether the last sizes were planned to the end.
@@ -89,7 +89,7 @@ pub struct PlannedSizes {
 }
 
 impl PlannedSizes {
-    /// The sizes of a demand for the plans of all ranks, that of rank i at i.
+    /// The sizes of a demand for the plans of all ranks, or of all ranks of groups, each with the same sizes.
     ///
     /// # Errors
     /// Not one size for each block, or more bytes than a rank can address; blocks that the schedule
@@ -113,7 +113,8 @@ impl PlannedSizes {
     }
 
     fn of_no_bytes(plans: &[Arc<Plan>]) -> Result<Self, PlanError> {
-        let ranks = plans.iter().map(Sizing::new).collect::<Result<_, _>>()?;
+        let mut ranks = plans.iter().map(Sizing::new).collect::<Result<Vec<_>, _>>()?;
+        ranks.sort_by_key(|one| one.found.plan.own_rank());
         Ok(Self { ranks, sent: SentSizes::default(), complete: false })
     }
 
@@ -137,10 +138,10 @@ impl PlannedSizes {
             for rank in &mut *ranks {
                 let plan = &rank.found.plan;
                 for receive in plan.receives(step) {
-                    let peer = Rank(plan.messages[receive as usize].peer);
-                    let heard = sent.take(peer, plan.rank);
+                    let peer = plan.messages[receive as usize].peer;
+                    let heard = sent.take(plan.machine_rank(peer), plan.own_rank());
                     let heard = heard.filter(|sizes| sizes.len() == plan.piece_count(receive));
-                    let refused = PlanError::Unpaired { rank: plan.rank, step, peer };
+                    let refused = PlanError::Unpaired { rank: plan.rank, step, peer: Rank(peer) };
                     rank.found.given.extend_from_slice(heard.ok_or(refused)?);
                 }
                 rank.receive(step);
@@ -233,7 +234,7 @@ impl PlannedSizes {
 
     /// Whether they were planned for this plan or an equal one.
     pub(crate) fn serves(&self, plan: &Plan) -> bool {
-        let planned = self.rank(plan.rank).filter(|_| self.complete).map(|rank| &*rank.plan);
+        let planned = self.rank(plan).filter(|_| self.complete).map(|rank| &*rank.plan);
         planned.is_some_and(|planned| std::ptr::eq(planned, plan) || planned == plan)
     }
 
@@ -244,12 +245,13 @@ impl PlannedSizes {
 
     /// Those of a rank whose plan they [serve](Self::serves).
     pub(crate) fn known(&self, plan: &Plan) -> &RankSizes {
-        self.rank(plan.rank).expect("bug: block sizes of another rank")
+        self.rank(plan).expect("bug: block sizes of another rank")
     }
 
-    fn rank(&self, rank: Rank) -> Option<&RankSizes> {
-        let first = self.ranks.first()?.found.plan.rank;
-        self.ranks.get(rank.0.checked_sub(first.0)? as usize).map(|rank| &rank.found)
+    fn rank(&self, plan: &Plan) -> Option<&RankSizes> {
+        let of = |one: &Sizing| one.found.plan.own_rank();
+        let at = self.ranks.binary_search_by_key(&plan.own_rank(), of).ok()?;
+        Some(&self.ranks[at].found)
     }
 }
 

@@ -155,8 +155,8 @@ fn planned(
     let available = memory();
     if demand.is_some() {
         // At least two offsets for each pair, which are too many to be looked at, too.
-        let ranks = sizes(exchange).map(u128::from).sum::<u128>();
-        fits(16 * ranks * ranks, available)?;
+        let pairs = sizes(exchange).map(|ranks| u128::from(ranks).pow(2));
+        fits(16 * pairs.sum::<u128>(), available)?;
     }
     let buffers = buffers(exchange, &schedule.problem, demand);
     let taken = check_memory(exchange, schedule, demand, buffers, available)?;

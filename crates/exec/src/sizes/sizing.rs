@@ -138,7 +138,8 @@ impl Sizing {
             });
             let of_message = &sent.sizes[first..];
             self.found.messages[send as usize].bytes = total(of_message, &mut self.too_large);
-            let ends = (plan.rank, Rank(plan.messages[send as usize].peer));
+            let peer = plan.messages[send as usize].peer;
+            let ends = (plan.own_rank(), plan.machine_rank(peer));
             let pieces = (first, sent.sizes.len());
             sent.messages.push(SentMessage { ends, pieces, taken: 0 });
         }
