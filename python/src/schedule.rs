@@ -180,6 +180,7 @@ impl Schedule {
             let mut found = verified?;
             if demand.is_some() {
                 found.counts = count(&schedule, &machine, demand.as_deref(), memory())?;
+                found.exceeded = found.exceeded.min(found.counts.port_violations);
             }
             Ok::<_, AnalysisError>(found)
         })?;
@@ -188,6 +189,7 @@ impl Schedule {
         out.set_item("classes", found.classes)?;
         out.set_item("violation", found.violation.map(|violation| violation.to_string()))?;
         out.set_item("resent_blocks", found.resent_blocks)?;
+        out.set_item("exceeded", found.exceeded)?;
         out.set_item("counts", counted(py, &found.counts)?)?;
         Ok(out)
     }

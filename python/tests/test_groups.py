@@ -31,7 +31,8 @@ def test_choices_and_schedules_are_those_of_the_program(
     best = found.best.schedule()
     assert best.counts["time"] == pytest.approx(found.best.time) == best.simulate("steps").time
     proof = best.verify()
-    assert proof.delivered and proof.counts == best.counts
+    # Ranks of a node in different groups take turns at its port.
+    assert proof and proof.delivered and proof.counts == best.counts
     assert best.groups is not None and len(best.groups) == found.groups[0] and best.ranks == tc.machine(name).ranks
     group = {rank: number for number, ranks in enumerate(best.groups) for rank in ranks}
     assert all(group[message["from"]] == group[message["to"]] for message in best.messages)
@@ -44,7 +45,7 @@ def test_choices_and_schedules_are_those_of_the_program(
         assert listed.counts == best.counts and listed.groups == best.groups
     best.save(tmp_path / "s.jsonl")
     read = tc.schedule(name, tmp_path / "s.jsonl")
-    assert read.groups == best.groups and read.verify().delivered and read.counts["time"] == best.counts["time"]
+    assert read.groups == best.groups and read.verify() and read.counts["time"] == best.counts["time"]
     for schedule in (best, read):
         assert pickle.loads(pickle.dumps(schedule)).counts == schedule.counts
     simulated = json.loads(program("simulate", name, "--schedule", str(tmp_path / "s.jsonl"), "--json").stdout)

@@ -59,6 +59,9 @@ class Verification:
         Classes of equivalent ranks.
     resent_blocks : int or None
         Blocks that a rank sends again, by replay of an all-to-all.
+    exceeded : int
+        Cases of a rank or node with more messages than ports in a step; of groups, which take turns at ports that they
+        share, of each group by itself.
     counts : dict
         As :attr:`Schedule.counts`.
     """
@@ -67,6 +70,7 @@ class Verification:
     method: str
     classes: int
     resent_blocks: int | None
+    exceeded: int
     counts: Mapping[str, Any]
 
     @property
@@ -74,7 +78,7 @@ class Verification:
         return self.violation is None
 
     def __bool__(self) -> bool:
-        return self.violation is None and self.counts["port_violations"] == 0
+        return self.violation is None and self.exceeded == 0
 
 
 class Simulation(Value):

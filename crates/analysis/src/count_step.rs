@@ -148,6 +148,11 @@ impl<'a> Counter<'a> {
         Self { visitor, rates, ports, nodes, is_node, nodes_counted, receivers, kinds, some }
     }
 
+    /// The same of these ranks alone.
+    pub(crate) fn only(self, ranks: &[Rank]) -> Self {
+        Self { some: Some(ranks.to_vec()), ..self }
+    }
+
     /// The same of a sample of the classes.
     pub(crate) fn of_some(self, sample: RankSample) -> Self {
         let (classes, topology) = (&self.visitor.ranks.classes, &*self.visitor.machine.topology);

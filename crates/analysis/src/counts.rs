@@ -141,6 +141,30 @@ pub fn count_while(
     })?
 }
 
+/// Cases of a step, a rank or node, and a direction that exceed the port model, where `counts` are those of the
+/// schedule. Groups take turns at ports that they share: of groups the cases of each by itself.
+pub(crate) fn exceeded_ports(
+    schedule: &Schedule,
+    machine: &Machine,
+    counts: &Counts,
+) -> Result<u64, AnalysisError> {
+    let shared = schedule.groups().filter(|_| counts.port_violations > 0);
+    let Some(groups) = shared else { return Ok(counts.port_violations) };
+    read(schedule, machine, |counter, schedule| {
+        let machine = counter.visitor.machine;
+        let cases = |group| {
+            let alone = Counter::of_sizes(schedule, machine)?.only(groups.group(group).ranks());
+            let sums = alone.each_step(false, |_, _, _| true);
+            Ok(sums.close(schedule, machine).port_violations)
+        };
+        match groups.pattern() {
+            // Translations map the groups onto each other.
+            Some(_) => Ok(u64::from(groups.count()) * cases(0)?),
+            None => (0..groups.count()).map(cases).sum(),
+        }
+    })?
+}
+
 /// The bytes of the largest messages of a schedule's steps, each with the number of those steps, in any order. Takes
 /// time in proportion to steps times the classes of ranks.
 #[must_use]

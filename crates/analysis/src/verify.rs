@@ -1,7 +1,7 @@
 use topocoll_schedule::Schedule;
 use topocoll_topology::Machine;
 
-use crate::counts::check_counting_memory;
+use crate::counts::{check_counting_memory, exceeded_ports};
 use crate::error::{check_named, check_ranks};
 use crate::{
     AnalysisError, Counts, Progress, Violation, check_counting_work, count_steps, paths, replay,
@@ -69,6 +69,9 @@ pub struct Verification {
     pub violation: Option<Violation>,
     /// The counts.
     pub counts: Counts,
+    /// Cases that exceed the port model: those that are counted, or of a schedule of groups, which take turns at ports
+    /// that they share, those of each group by itself.
+    pub exceeded: u64,
     /// By replay of an all-to-all, the number of blocks that ranks send again after sending them
     /// once. A block, or part of one, in a message counts if its sender sent any of these bytes
     /// from the same slot before, and received nothing there since. Sending does not remove data
@@ -131,11 +134,13 @@ pub fn verify_watched(
         Method::Classes => (paths::run(schedule, machine, memory, progress)?, None),
     };
     (progress.starting)("counting steps", schedule.rule().steps().into());
+    let counts = count_steps(schedule, machine, None, memory, |_, _| (progress.done)(1))?;
     Ok(Verification {
         method: chosen,
         classes: schedule.rule().classes().count(),
         violation: outcome.err(),
-        counts: count_steps(schedule, machine, None, memory, |_, _| (progress.done)(1))?,
+        exceeded: exceeded_ports(schedule, machine, &counts)?,
+        counts,
         resent_blocks,
     })
 }

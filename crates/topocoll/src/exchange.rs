@@ -340,6 +340,7 @@ impl<'m> Exchange<'m> {
             let other = self.on_group(machine, schedule)?;
             let other = verify_watched(&other, machine, method, memory, progress)?;
             found.violation = found.violation.or(other.violation);
+            found.exceeded += other.exceeded;
         }
         Ok(found)
     }

@@ -93,8 +93,8 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     let broken = claims.map_or(Vec::new(), |claims| broken(&claims, &found.counts));
     starting("computing bounds", 0);
     let placed = exchange.placed(&schedule)?;
-    // Groups take turns at ports that they share: only those of one by itself are exceeded.
-    let exceeded = found.counts.port_violations;
+    let exceeded =
+        found.proof.as_ref().map_or(found.counts.port_violations, |proof| proof.exceeded);
     // Claims are of the machine that a subset forms, and counts of the links of the whole machine.
     let (network, bounds) = match placed {
         Cow::Owned(_) => {
@@ -167,6 +167,7 @@ struct Proof {
     method: Method,
     classes: u32,
     violation: Option<Violation>,
+    exceeded: u64,
     resent_blocks: Option<u64>,
 }
 
@@ -189,8 +190,9 @@ fn find(
             None => verify_watched(schedule, machine, method, memory(), &PROGRESS)
                 .map_err(topocoll::Error::from)?,
         };
-        let Verification { method, classes, violation, counts, resent_blocks, .. } = found;
-        let proof = Proof { method, classes, violation, resent_blocks };
+        let Verification { method, classes, violation, counts, exceeded, resent_blocks, .. } =
+            found;
+        let proof = Proof { method, classes, violation, exceeded, resent_blocks };
         return Ok(Found { proof: Some(proof), counts });
     }
     starting("counting messages", 0);
