@@ -119,6 +119,16 @@ impl Rule for OnGroups {
         }
     }
 
+    fn names_routes(&self, _: &RankClasses) -> bool {
+        self.schedules.iter().map(Schedule::rule).any(|rule| rule.names_routes(&rule.classes()))
+    }
+
+    /// The same pairs of nodes exchange within each group, if all have one schedule.
+    fn class_of_step(&self, step: u32) -> Option<u64> {
+        let [all] = &*self.schedules else { return None };
+        all.rule().class_of_step(step)
+    }
+
     fn cuts(&self) -> &[u64] {
         &self.cuts
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use topocoll_exec::{Plan, plan_all, plan_subset};
 use topocoll_schedule::{Demand, Origin, Parameters, Schedule};
-use topocoll_topology::{Groups, Machine, Rank};
+use topocoll_topology::{Along, Groups, Machine, Rank, Shape, Topology};
 
 use crate::{Error, Exchange};
 
@@ -40,6 +40,31 @@ impl Grouped {
             machines[0].name = format!("one of {count} groups of {}", machine.name);
         }
         Self { groups: groups.clone(), machines, kinds }
+    }
+
+    /// Whether no two groups meet on a link or a node, so that all take as long as one by itself.
+    pub(crate) fn are_apart(&self, topology: &dyn Topology) -> bool {
+        let Some(pattern) = self.groups.pattern() else {
+            return matches!(topology.shape(), Shape::Complete) && self.others().is_empty();
+        };
+        let sides: Vec<_> = pattern.sides().collect();
+        let is_whole = |&(side, along): &(u32, Along)| along.inside == side;
+        // Routes in a box do not leave it.
+        let is_box = |of: &(u32, Along)| is_whole(of) || of.1.apart == 1;
+        match (topology.shape(), topology.network()) {
+            (Shape::Complete, _) => true,
+            (Shape::Grid(_), _) => sides.iter().all(is_box),
+            (Shape::Clustered(_), network) => {
+                let Some((ranks, nodes)) = sides.split_last() else { return false };
+                let between = match network {
+                    Shape::Complete | Shape::Clustered(_) => true,
+                    Shape::Grid(_) => pattern.grid().is_some() && nodes.iter().all(is_box),
+                    Shape::Graph(_) => false,
+                };
+                nodes.iter().all(|(_, along)| along.inside == 1) || is_whole(ranks) && between
+            }
+            (Shape::Graph(_), _) => false,
+        }
     }
 
     /// The machines of groups that form another one than the first.

@@ -16,8 +16,8 @@ use super::demand::bounds_of_groups;
 use super::lengths;
 use super::links::loads;
 
-/// The most numbers of links that are looked at one by one.
-pub(super) const LINKS: u64 = 1 << 22;
+/// The most numbers of links that are looked at one by one: a small part of a second.
+pub(super) const LINKS: u64 = 1 << 20;
 
 /// The most pairs of places, or of parts and groups, that are looked at along a side: part of a second.
 const PAIRS: usize = 1 << 24;

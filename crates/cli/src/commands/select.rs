@@ -7,7 +7,7 @@ use topocoll::contention::{ContentionModel, Estimate, Sync};
 use topocoll::tune::Modelled;
 use topocoll::{
     AnalysisError, Budget, Choice, Error, Exchange, Machine, NotSimulated, Parameters, Priced,
-    Problem, Selection, Trace,
+    Problem, Selection, Solution, Trace,
 };
 
 use topocoll_report::words::{in_full, reason};
@@ -29,8 +29,8 @@ use crate::{Outcome, args};
 
 /// The best choice is verified at once up to this number of ranks,
 const VERIFY_UP_TO: u32 = 1024;
-/// and up to this sum of steps over all ranks: part of a second.
-const VERIFY_STEPS: u64 = 1 << 22;
+/// and up to these sums of steps and of blocks sent over all ranks: a tenth of a second.
+const VERIFY: [u64; 2] = [1 << 22, 1 << 25];
 
 #[derive(Serialize)]
 struct Report {
@@ -284,12 +284,14 @@ fn prove(exchange: &Exchange<'_>, chosen: Option<&Chosen>) -> anyhow::Result<Opt
     let Some(best) = chosen.filter(|_| ranks <= VERIFY_UP_TO) else {
         return Ok(None);
     };
-    let schedule = exchange.schedule(&best.algorithm, &best.parameters)?;
-    if u64::from(schedule.rule().steps()) * u64::from(ranks) > VERIFY_STEPS {
+    let Solution { schedule, claims, .. } = exchange.solve(&best.algorithm, &best.parameters)?;
+    let blocks = (claims.bytes / u128::from(schedule.problem.block_bytes)) as u64;
+    let most = VERIFY.map(|sum| sum / u64::from(ranks));
+    if u64::from(schedule.rule().steps()) > most[0] || blocks > most[1] {
         return Ok(None);
     }
     match exchange.verify(&schedule, None) {
-        Ok(found) => Ok(Some(found.violation.is_none() && found.counts.port_violations == 0)),
+        Ok(found) => Ok(Some(found.violation.is_none() && found.exceeded == 0)),
         // `verify` reports the memory that it needs.
         Err(Error::Analysis(AnalysisError::Memory { .. })) => Ok(None),
         Err(error) => Err(error.into()),
