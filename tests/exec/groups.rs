@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::process::Command;
+use std::sync::Arc;
 
 use common::{MEMORY, check_translations, exchange, serving, set_values, without_classes};
 use proptest::prelude::*;
-use topocoll::exec::{Plan, ThreadedDriver, pattern};
+use topocoll::contention::{self, MODELS, Scheduled, in_seconds, simulate};
+use topocoll::exec::{BlockSizes, Plan, PlannedSizes, ThreadedDriver, pattern};
 use topocoll::formats::{ReadError, Source, Target, jsonl};
 use topocoll::{
     AnalysisError, Block, Collective, Demand, Exchange, GivenSchedule, Groups, Machine, Method,
-    Parameters, Rank, Schedule, Step, Subset, Sync, count, machine, verify,
+    NotSimulated, Parameters, Priced, Progress, Rank, RankClasses, Schedule, Step, Subset, Sync,
+    count, machine, verify,
 };
 
 /// Machines, and the names of groups that each has.
@@ -196,6 +199,20 @@ proptest! {
                 prop_assert_eq!(proof.violation, None, "{}", place);
                 let found = verify(&placed, &machine, Some(Method::Replay), MEMORY).unwrap();
                 prop_assert_eq!(found.violation, None, "{}", place);
+                // Ports that groups share are exceeded where one group by itself exceeds them.
+                prop_assert_eq!(proof.exceeded, found.exceeded, "{}", place);
+                let alone = exchange.verify(&schedule, None).unwrap().exceeded;
+                prop_assert_eq!(found.exceeded > 0, alone > 0, "{}", place);
+                let named = |rank| {
+                    let mut does = Step::default();
+                    (0..placed.rule().steps()).any(|step| {
+                        placed.rule().step(Rank(rank), step, &mut does);
+                        does.sends.iter().any(|send| !send.route.is_empty())
+                    })
+                };
+                let all = RankClasses::distinct(machine.ranks());
+                let has_classes = schedule.rule().class_of_step(0).is_some();
+                prop_assert!(has_classes || (0..machine.ranks()).any(named) == placed.rule().names_routes(&all));
             }
             // Every byte of every group, all in one run.
             let plans = exchange.plans(&schedule).unwrap();
@@ -207,6 +224,17 @@ proptest! {
             driver.set_sync(if seed % 2 == 0 { Sync::Barrier } else { Sync::Free });
             driver.exchange(24u64, &input, &mut output).unwrap();
             prop_assert_eq!(pattern::first_wrong(&plans, 24u64, &output), None, "{}", place);
+            // And of each group the sizes of a matrix.
+            if groups.sizes().all(|ranks| ranks == own.ranks()) && placed.rule().cuts().is_empty() {
+                let demand = Demand::drawn(&schedule.problem, "uniform:1".parse().unwrap()).unwrap();
+                let sizes = BlockSizes::Planned(Arc::new(PlannedSizes::new(&plans, &demand).unwrap()));
+                let bytes = |rank: &Plan| demand.row(rank.rank()).sum::<u64>();
+                input.resize(plans.iter().map(|plan| bytes(plan) as usize).sum(), 0);
+                output = vec![0; plans.iter().map(|plan| plan.output_bytes(sizes.clone()) as usize).sum()];
+                pattern::fill(&plans, sizes.clone(), &mut input);
+                driver.exchange(sizes.clone(), &input, &mut output).unwrap();
+                prop_assert_eq!(pattern::first_wrong(&plans, sizes, &output), None, "{}", place);
+            }
             let counts = exchange.count(&schedule).unwrap();
             prop_assert_eq!(by_list.count(&schedule).unwrap(), counts, "{}", place);
             let plain = count(&without_classes(&placed), &machine, None, MEMORY).unwrap();
@@ -381,6 +409,56 @@ fn groups_of_different_sizes_have_schedules_of_one_algorithm() {
     assert_eq!(refused, rule);
     let own = exchange.machine().clone();
     assert_eq!(verify(&schedule, &own, None, MEMORY).unwrap().violation, None);
+}
+
+/// A selection prices all groups at once, whether they meet or not, in step and by a model of the network.
+#[test]
+fn selections_price_what_all_groups_send() {
+    for (number, (text, name)) in known().into_iter().enumerate() {
+        let (machine, groups) = grouped((text, name), number as u64, 1 + number as u32 % 2);
+        let exchange = Exchange::all_to_all(&machine).unwrap().groups(&groups).unwrap();
+        let selection = exchange.select().unwrap();
+        assert!(selection.undecided().is_empty(), "{text} {name}");
+        for choice in &selection.choices {
+            let schedule = exchange.schedule(&choice.algorithm, &choice.parameters).unwrap();
+            let (priced, counted) = (choice.price.time, exchange.count(&schedule).unwrap().time);
+            let near = (priced.total() - counted.total()).abs() <= 1e-9 * counted.total();
+            let place = format!("{text} {name} {} {:?}", choice.algorithm, choice.parameters);
+            assert!(
+                near || choice.price.priced != Priced::Exactly,
+                "{place}: {priced:?} {counted:?}"
+            );
+        }
+        let Some(model) = MODELS.iter().find(|model| model.name == "fluid") else { unreachable!() };
+        let simulations = exchange.simulations(&selection, model).unwrap();
+        let times = simulations.run(&Progress::UNHEARD).unwrap();
+        let schedule = &selection.choices[0];
+        let schedule = exchange.schedule(&schedule.algorithm, &schedule.parameters).unwrap();
+        let placed = exchange.placed(&schedule).unwrap();
+        let traffic = Scheduled::new(&placed, &machine);
+        let found = simulate(&contention::Request::new(&traffic, &machine, model, MEMORY)).unwrap();
+        let in_turn = exchange.count(&schedule).unwrap().port_violations > 0;
+        let expected = if in_turn { Err(NotSimulated::Ports) } else { Ok(in_seconds(found.time)) };
+        assert_eq!(times[0], expected, "{text} {name}");
+    }
+}
+
+/// Ranks of a node in different groups take turns at its port: a file of all groups is proved, and one in which a
+/// group by itself sends twice at once is refused.
+#[test]
+fn groups_take_turns_at_ports_that_they_share() {
+    let cluster = machine("cluster:3*2").unwrap();
+    let groups = Groups::named("peers", &cluster).unwrap();
+    let exchange = Exchange::all_to_all(&cluster).unwrap().groups(&groups).unwrap();
+    let schedule = exchange.schedule("direct", &Parameters::new()).unwrap();
+    let lines = written(&exchange.placed(&schedule).unwrap(), &cluster);
+    let proof = verify(&read(&cluster, &lines).unwrap(), &cluster, None, MEMORY).unwrap();
+    // Three nodes, sent and received, in two steps.
+    assert_eq!((proof.violation, proof.counts.port_violations, proof.exceeded), (None, 12, 0));
+    let at_once = lines.replace(r#""step":1"#, r#""step":0"#);
+    let proof = verify(&read(&cluster, &at_once).unwrap(), &cluster, None, MEMORY).unwrap();
+    // Each of six ranks and of three nodes by each of two groups, sent and received.
+    assert_eq!((proof.violation, proof.exceeded), (None, 2 * 6 + 2 * 2 * 3));
 }
 
 /// A group of other ranks than its schedule's is a mistake of the caller.

@@ -16,6 +16,9 @@ pub enum NotSimulated {
     /// Its estimated cost exceeds what other choices leave of the budget.
     #[error("the estimate exceeds the budget")]
     Budget,
+    /// Its groups take turns at ports that they share, which models of the network do not know.
+    #[error("groups share ports, at which they take turns in the steps model only")]
+    Ports,
     /// It exceeds the memory, or the limits of one simulation.
     #[error("{0}")]
     Limit(AnalysisError),

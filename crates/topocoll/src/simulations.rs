@@ -31,11 +31,13 @@ struct Case {
     schedule: Schedule,
     estimate: Estimate,
     fits: bool,
+    /// Groups share ports.
+    in_turn: bool,
 }
 
 impl Exchange<'_> {
-    /// Simulations of all choices of a selection, in the order of [`Selection::choices`]. In this
-    /// order choices fit the budget as long as the sum of their estimates does.
+    /// Simulations of all choices of a selection, in the order of [`Selection::choices`], of groups
+    /// with the messages of all of them. In this order choices fit the budget as long as the sum of their estimates does.
     ///
     /// # Errors
     /// The model does not support the machine, or a choice is not of this exchange.
@@ -80,14 +82,17 @@ impl Exchange<'_> {
 
     fn case(&self, choice: &Choice, model: &'static ContentionModel) -> Result<Case, Error> {
         let schedule = self.schedule(&choice.algorithm, &choice.parameters)?;
+        let exceeds = || Ok::<_, Error>(self.count(&schedule)?.port_violations > 0);
+        let in_turn = !self.is_whole() && exceeds()?;
+        let schedule = self.placed(&schedule)?.into_owned();
         let bytes = (choice.price.blocks * self.problem().block_bytes as f64).ceil() as u128;
-        let estimate = estimate(&schedule, self.machine(), model, &Settings::default(), bytes)?;
-        Ok(Case { schedule, estimate, fits: false })
+        let estimate = estimate(&schedule, self.whole(), model, &Settings::default(), bytes)?;
+        Ok(Case { schedule, estimate, fits: false, in_turn })
     }
 
     fn of_cases(&self, model: &'static ContentionModel, cases: Vec<Case>) -> Simulations<'_> {
-        let (machine, limits) = (self.machine(), self.limits());
-        let few = self.problem().ranks <= ALL_UP_TO;
+        let (machine, limits) = (self.whole(), self.limits());
+        let few = machine.ranks() <= ALL_UP_TO;
         let budget = limits.simulation.or((!few).then_some(SECONDS));
         Simulations { machine, model, memory: limits.memory, budget, cases }
     }
@@ -121,8 +126,10 @@ impl Simulations<'_> {
         let messages = clipped(fits.map(|case| case.estimate.messages).sum());
         (progress.starting)("simulating messages", messages);
         let run = |case: &Case, memory: u128| {
-            if !case.fits {
-                return Ok(Err(NotSimulated::Budget));
+            match case {
+                Case { in_turn: true, .. } => return Ok(Err(NotSimulated::Ports)),
+                Case { fits: false, .. } => return Ok(Err(NotSimulated::Budget)),
+                _ => {}
             }
             let equivalent = u64::from(self.machine.ranks() / case.estimate.ranks).max(1);
             let delivered = AtomicU64::new(0);

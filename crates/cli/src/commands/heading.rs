@@ -4,22 +4,16 @@ use topocoll::{Contention, Machine, PerClass, Ports, Problem, Schedule, Shape, T
 use topocoll_report::words::on;
 pub(super) use topocoll_report::words::{about, about_sizes, title, title_of};
 
+use super::plural;
 use super::request::Sized;
 use crate::args::Options;
 use crate::demand::Named;
 use crate::render::{bandwidth, bytes, duration};
 
-/// The problem of the ranks that take part in a schedule.
-fn of_participants(schedule: &Schedule) -> Problem {
-    let mut problem = schedule.problem;
-    problem.ranks = schedule.participants();
-    problem
-}
-
-/// The same for a schedule, which may have message sizes only.
+/// The exchange of a schedule, which may have message sizes only.
 pub(super) fn about_schedule(machine: &Machine, schedule: &Schedule) -> String {
     match schedule.rule().names_blocks() {
-        true => about(machine, &of_participants(schedule)),
+        true => in_groups(machine, schedule, &bytes(schedule.problem.block_bytes)),
         false => format!("messages of known sizes {}", on(machine, &schedule.problem)),
     }
 }
@@ -27,9 +21,25 @@ pub(super) fn about_schedule(machine: &Machine, schedule: &Schedule) -> String {
 /// The same for blocks of given sizes.
 pub(super) fn about_sized(machine: &Machine, schedule: &Schedule, sizes: Option<&Sized>) -> String {
     match sizes {
-        Some(sizes) => about_sizes(machine, &of_participants(schedule), &sizes.name),
+        Some(sizes) => in_groups(machine, schedule, &sizes.name),
         None => about_schedule(machine, schedule),
     }
+}
+
+/// `alltoall of 1 KiB blocks in 4 groups of 4 ranks on torus:4x4: 16 ranks, 1 port`, or of the ranks of one group.
+fn in_groups(machine: &Machine, schedule: &Schedule, sizes: &str) -> String {
+    let (mut problem, mut sizes) = (schedule.problem, format!("{sizes} blocks"));
+    match schedule.groups() {
+        Some(groups) if groups.count() > 1 => {
+            let [least, most] =
+                [groups.sizes().min(), groups.sizes().max()].map(Option::unwrap_or_default);
+            let least = if least < most { format!("{least} to ") } else { String::new() };
+            let count = groups.count();
+            sizes += &format!(" in {count} groups of {least}{most} rank{}", plural(most as usize));
+        }
+        _ => problem.ranks = schedule.participants(),
+    }
+    format!("{} of {sizes} {}", problem.operation, on(machine, &problem))
 }
 
 /// The same for a demand matrix, if there is one.

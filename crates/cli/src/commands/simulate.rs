@@ -1,13 +1,14 @@
 use serde::Serialize;
 use topocoll::{
-    Counts, Machine, Parameters, Schedule, StepCount, Time, check_counting_work, count_steps,
-    link_totals,
+    Counts, Machine, Parameters, Schedule, StepCount, Time, check_counting_work, count,
+    count_steps, link_totals,
 };
 
 use super::heading::{about_sized, assumed_by, title_of};
 use super::request::{Messages, traffic};
 use super::{IN_TURN, conflicts, heat, network, request};
 use crate::bar::{PROGRESS, starting};
+use crate::error::say;
 use crate::host::memory;
 use crate::machine::{Named, machine};
 use crate::render::{Answer, Bandwidth, Head, Seconds, bytes, check_files, facts, print, seconds};
@@ -61,7 +62,10 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let (settings, rest) = request::settings(&mut machine, args)?;
     let (Named { schedule, name }, sizes) = match request::messages(&mut machine, args, rest)? {
         Messages::Schedule(found) if args.model == Model::Steps => *found,
-        messages => return network::run(&machine, args, settings, &messages),
+        messages => {
+            note_shared_ports(&machine, &messages);
+            return network::run(&machine, args, settings, &messages);
+        }
     };
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
     if demand.is_none() {
@@ -93,6 +97,18 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
         conflicts::add(answer, &conflicts, report.conflicts.as_deref())
     })?;
     Ok(Outcome::Fine)
+}
+
+/// Says that a model of the network does not know the ports that groups share.
+fn note_shared_ports(machine: &Machine, messages: &Messages) {
+    let Messages::Schedule(found) = messages else { return };
+    let schedule = &found.0.schedule;
+    let counts = schedule.groups().and_then(|_| count(schedule, machine, None, memory()).ok());
+    if counts.is_some_and(|counts| counts.port_violations > 0) {
+        say(
+            "note: groups share ports, at which they take turns in the steps model only; --injection limits in every model what they carry",
+        );
+    }
 }
 
 impl Slowest {

@@ -167,9 +167,11 @@ impl Bandwidth {
         Self { algorithm_bandwidth, bus_bandwidth }
     }
 
-    /// Of a schedule whose blocks are of one size.
+    /// Of a schedule whose blocks are of one size; of groups that of the largest.
     pub(crate) fn of(schedule: &Schedule, seconds: f64) -> Option<Self> {
-        schedule.rule().names_blocks().then(|| Self::new(&schedule.problem, seconds))
+        let mut problem = schedule.problem;
+        problem.ranks = schedule.participants();
+        schedule.rule().names_blocks().then(|| Self::new(&problem, seconds))
     }
 
     /// `382.8 MB/s a rank`.
