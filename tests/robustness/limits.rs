@@ -200,7 +200,7 @@ fn ranks(ranks: u64) -> Result<(), String> {
 
 /// This number of nodes, or one row more.
 fn on_nodes(ranks: u64) -> Result<(), String> {
-    let text = format!("a slots={}\nb\na\n", ranks - 2);
+    let text = format!("a:{}\nb\na\n", ranks - 2);
     self::text(files::read("hosts", &text))
 }
 

@@ -157,7 +157,7 @@ fn forms(random: &mut fastrand::Rng) -> Vec<Machine> {
 
 #[test]
 fn forms_of_one_machine_have_one_answer() {
-    check(reach(20, 400), |random| {
+    check(reach(12, 400), |random| {
         let forms = forms(random);
         let asked = asked(random, forms);
         asked.windows(2).find_map(|pair| unequal(&pair[0], &pair[1]))
@@ -181,7 +181,7 @@ fn lines(random: &mut fastrand::Rng) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn the_order_of_the_lines_of_a_file_does_not_matter() {
-    check(reach(20, 400), |random| {
+    check(reach(12, 400), |random| {
         let (first, mut others) = lines(random);
         let machines = [(); 2].map(|()| {
             random.shuffle(&mut others);

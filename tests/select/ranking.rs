@@ -468,7 +468,7 @@ fn nothing_beats_the_choice_at_any_block_size() {
         "cluster:3*4,2,1",
         "torus:16x16",
     ];
-    for text in &machines[..reach(10, 11)] {
+    for text in &machines[..reach(5, 11)] {
         for timing in ["generic", "paragon-16x16"] {
             let mut machine = machine(text).unwrap();
             if timing != "generic" {
@@ -498,7 +498,7 @@ fn nothing_beats_the_choice_at_any_block_size() {
             }
         }
     }
-    assert_eq!(cases, reach(10 * 5, 11 * 8) * 2);
+    assert_eq!(cases, reach(5 * 5, 11 * 8) * 2);
 }
 
 #[test]

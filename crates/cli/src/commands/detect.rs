@@ -5,9 +5,9 @@ use std::env;
 use std::path::Path;
 
 use anyhow::Context;
-use topocoll::spec::{Reading, SpecError, write_file};
+use topocoll::spec::{self, Reading, SpecError, write_file};
 use topocoll::text::printable;
-use topocoll::{Error, Machine, PerClass, files, machine};
+use topocoll::{Error, Machine, PerClass, Rank, files, machine};
 
 use crate::error::say;
 use crate::programs::output;
@@ -96,9 +96,15 @@ fn job((node, measure): (Machine, String)) -> anyhow::Result<(Machine, String)> 
     }
     let form: Vec<_> = groups.iter().map(|(nodes, tasks)| format!("{nodes}*{tasks}")).collect();
     let mut job = machine(&format!("cluster:{}", form.join(","))).with_context(rule)?;
-    let [number, nodes] =
-        ["SLURM_JOB_ID", "SLURM_JOB_NODELIST"].map(|name| variable(name).unwrap_or_default());
+    let [number, nodes, distribution] =
+        ["SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_DISTRIBUTION"]
+            .map(|name| variable(name).unwrap_or_default());
     job = switches(&groups, &nodes).unwrap_or(job);
+    let in_turn = in_turn(&groups);
+    if distribution.starts_with("cyclic") && !in_turn.is_sorted() {
+        job = spec::with_placement(&job, &in_turn)?;
+        job.cite("placement", printable(&format!("SLURM_DISTRIBUTION={distribution}")));
+    }
     job.cite("title", printable(&format!("Slurm job {number}")));
     job.cite("shape", printable(&format!("{TASKS}={tasks} SLURM_JOB_NODELIST={nodes}")));
     let rates = rates(Path::new(ADAPTERS));
@@ -152,6 +158,18 @@ fn switches(groups: &[(u32, u32)], nodes: &str) -> Option<Machine> {
         say(&format!("note: scontrol show topology: {why}: links between nodes are not known"));
     };
     placed.inspect_err(refused).ok()
+}
+
+/// The nodes of tasks that are on all nodes in turn; not of more than a list may have.
+fn in_turn(groups: &[(u32, u32)]) -> Vec<Rank> {
+    const MOST: usize = 1 << 21;
+    let nodes = || {
+        let each = |&(nodes, tasks): &(u32, u32)| std::iter::repeat_n(tasks, nodes as usize);
+        (0..).zip(groups.iter().flat_map(each))
+    };
+    let most = groups.iter().map(|(_, tasks)| *tasks).max().unwrap_or(0);
+    let turn = |turn| nodes().filter(move |(_, tasks)| turn < *tasks).map(|(node, _)| Rank(node));
+    (0..most).flat_map(turn).take(MOST).collect()
 }
 
 /// Nodes and tasks of each, in order, of a text such as `4(x2),3`.

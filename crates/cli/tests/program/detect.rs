@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use topocoll::{Machine, spec};
+use topocoll::{Machine, Rank, spec};
 
 const INPUTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/inputs");
 
@@ -83,6 +83,16 @@ fn a_slurm_job_has_the_nodes_of_its_variables() {
     assert_eq!((per_byte[0], per_byte[1]), (1.0 / 450e9, 1e-9), "{text}");
     assert!(machine.source("per_byte").unwrap().ends_with("inter-node: assumed"), "{text}");
     assert!(text.contains("calibrate --mpi --launch 'mpirun -np 20'"), "{text}");
+    let in_turn = [&job[..], &[("SLURM_DISTRIBUTION", "cyclic:block")]].concat();
+    for (programs, shape) in
+        [(&[][..], "cluster:2*8,4 placed"), (&[("scontrol", &*tree)], "network*8,8,4 placed")]
+    {
+        let (machine, text, _) = detected(programs, &in_turn);
+        assert_eq!(machine.topology.short_form(), shape, "{text}");
+        let nodes = [0, 1, 2, 11, 12, 13, 19].map(|rank| machine.topology.node_of(Rank(rank)));
+        assert_eq!(nodes, [0, 1, 2, 2, 0, 1, 1], "{text}");
+        assert!(machine.source("placement").unwrap().ends_with("=cyclic:block"), "{text}");
+    }
     // The tree has no such hosts.
     let others = [job[0], ("SLURM_JOB_NODELIST", "m[1-3]"), job[2]];
     let (machine, text, notes) = detected(&[("nvidia-smi", &gpus), ("scontrol", &tree)], &others);

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 /// Every command that prints a report.
 const COMMANDS: [&[&str]; 15] = [
     &["select", "torus:8x12", "--why"],
-    &["select", "mesh:6x6x6", "--why"],
+    &["select", "mesh:4x4x4", "--why"],
     &["select", "torus:8x8", "--ports", "4", "--all"],
     &["select", "torus:4x4", "--model", "wormhole"],
     &["select", "cluster:3*4,1*2", "--why"],
@@ -69,9 +69,9 @@ fn texts_fit_the_columns_and_break_no_name() {
 fn the_answer_of_select_is_its_first_line_of_twelve() {
     let machines = [
         "torus:16x16",
-        "torus:8x8x8",
-        "mesh:6x6x6",
-        "grid:16~x8",
+        "torus:4x4x4",
+        "mesh:4x4x4",
+        "grid:8~x6",
         "full:64",
         "cluster:20x48",
         "cluster:19*48,1*47",

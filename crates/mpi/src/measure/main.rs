@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use mpi_sys as mpi;
 use topocoll::tune::Times;
-use topocoll::{Collective, Fit, Network, injection_of, machine, spec};
+use topocoll::{Collective, Fit, Network, Rank, injection_of, machine, spec};
 
 use crate::group::Group;
 
@@ -126,7 +126,7 @@ fn asked(world: &Group, of: &[u32]) -> Result<Asked, String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["compare", ref words @ ..] => compare::Asked::read(words).map(Asked::Compare),
-        ["detect"] => in_order(Asked::Detect),
+        ["detect"] => Ok(Asked::Detect),
         [] => in_order(Asked::Network(ROUNDS)),
         [count] => in_order(Asked::Network(rounds(count)?)),
         [count, operation, ref ranks @ ..] => {
@@ -156,7 +156,10 @@ fn rounds(text: &str) -> Result<usize, String> {
 /// A machine file of the hosts and their ranks; no time is measured.
 fn detected(world: &Group, of: &[u32]) -> Outcome<String> {
     let hosts = world.hosts();
-    let nodes = of.chunk_by(|a, b| a == b).map(|node| (&hosts[node[0] as usize], node.len()));
+    // Nodes are named by their first ranks.
+    let mut firsts = of.to_vec();
+    firsts.sort_unstable();
+    let nodes = firsts.chunk_by(|a, b| a == b).map(|node| (&hosts[node[0] as usize], node.len()));
     let nodes: Vec<_> = nodes.collect();
     let form = match nodes.iter().any(|(_, ranks)| *ranks > 1) && nodes.len() > 1 {
         true => {
@@ -166,7 +169,12 @@ fn detected(world: &Group, of: &[u32]) -> Outcome<String> {
         false => format!("full:{}", world.ranks),
     };
     let mut machine = machine(&form)?;
-    let mut cite = |key: &str, source| machine.sources.push((key.to_owned(), source));
+    if !of.is_sorted() {
+        firsts.dedup();
+        let node = |first: &u32| Rank(firsts.partition_point(|other| other < first) as u32);
+        machine = spec::with_placement(&machine, &of.iter().map(node).collect::<Vec<_>>())?;
+    }
+    let mut cite = |key: &str, source: String| machine.cite(key, source);
     let slots: Vec<_> = nodes.iter().map(|(host, ranks)| format!("{host}:{ranks}")).collect();
     cite("title", format!("This computer's MPI, {form}"));
     cite(
