@@ -2,12 +2,13 @@
 import json
 import re
 import subprocess
+from pathlib import Path
 
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-from chromium import PROGRAM, Chromium
+from chromium import DESKTOP, PHONE, PROGRAM, Chromium
 
 TIME = r"[\d.,]+ (ns|us|ms|s)"
 SIZE = r"[\d.]+ (B|KiB|MiB)"
@@ -143,6 +144,19 @@ class Saying(Chromium):
                   [...one.childNodes].filter((node) => node.nodeType === 3 && node.data.includes('=')).map((node) => node.data))""")
             self.assertEqual(plain, [], machine)
         self.assertGreaterEqual(told, {("node-aware", "lanes"), ("node-radix", "radix"), ("bruck", "radix")})
+
+    def test_process_grids_have_bars_of_their_times(self):
+        page = Path(self.folder.name) / "fft.html"
+        subprocess.run([PROGRAM, "fft", "256x256x256", "torus:8x8", "--out", page], check=True, capture_output=True)
+        for size in DESKTOP, PHONE:
+            self.emulate(size, "light")
+            self.browser.get(page.as_uri())
+            self.assertTrue(self.text(".hero").startswith("Use slabs 64 x 1: 4.278 ms"))
+            bars = self.browser.find_elements(By.CSS_SELECTOR, "td .times")
+            lengths = [sum(part.size["width"] for part in bar.find_elements(By.CSS_SELECTOR, ".bar")) for bar in bars]
+            self.assertGreater(len(bars), 4)
+            self.assertEqual(lengths.index(min(lengths)), 0)
+            self.assertGreater(min(lengths), 10)
 
     def test_words_are_explained_where_they_appear_first(self):
         self.open("cluster:8*8")

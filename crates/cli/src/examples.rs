@@ -86,7 +86,7 @@ Words:
 pub(crate) const FFT: &str = "Examples:
   topocoll fft 256x256x256 torus:8x8
   topocoll fft 1000x1000x500 earth-simulator-64x8 --complex 8 --all
-  topocoll fft 64x64x64 cluster:4*4 --json";
+  topocoll fft 64x64x64 cluster:4*4 --out grids.html";
 
 pub(crate) const DETECT: &str = "Examples:
   topocoll detect

@@ -1,4 +1,5 @@
-//! The page of an exchange: its data, as JSON, and the HTML around them. Also the words and numbers of all reports.
+//! The page of an exchange: its data, as JSON, and the HTML around them; a page of bars without scripts. Also the words
+//! and numbers of all reports.
 //!
 //! `page/` holds one HTML file with placeholders for the styles, the scripts and the data. None of
 //! them refers to another file or a network address.
@@ -9,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bars;
 mod data;
 mod demand;
 mod gains;
@@ -28,6 +30,7 @@ pub mod words;
 use topocoll::tune::{Library, Modelled, Release};
 use topocoll::{Catalogue, Error, Exchange, Parameters, Progress};
 
+pub use bars::{Bar, Bars};
 pub use times::Model;
 
 /// What a page is asked for.

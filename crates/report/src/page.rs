@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 const HTML: &str = include_str!("page/page.html");
-const STYLES: &str = include_str!("page/style.css");
+pub(crate) const STYLES: &str = include_str!("page/style.css");
 
 /// The scripts; each uses only earlier ones.
 const SCRIPTS: [&str; 20] = [
@@ -40,9 +40,13 @@ pub(crate) fn page(title: &str, data: &impl Serialize) -> String {
         ("{{data}}", data),
         ("{{scripts}}", SCRIPTS.concat()),
     ];
-    // Each placeholder occurs once; inserted text is not searched.
+    filled(HTML, parts)
+}
+
+/// The HTML with texts in the places of placeholders. Each occurs once, in this order; inserted text is not searched.
+pub(crate) fn filled<const N: usize>(html: &str, parts: [(&str, String); N]) -> String {
     let mut out = String::new();
-    let mut rest = HTML;
+    let mut rest = html;
     for (place, text) in parts {
         let (before, after) = rest.split_once(place).expect("bug: a missing placeholder");
         out += before;
@@ -52,7 +56,7 @@ pub(crate) fn page(title: &str, data: &impl Serialize) -> String {
     out + rest
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

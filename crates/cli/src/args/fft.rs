@@ -1,5 +1,7 @@
 //! What `fft` takes.
 
+use std::path::PathBuf;
+
 use clap::Args as ClapArgs;
 
 use super::Common;
@@ -19,6 +21,9 @@ pub(crate) struct Fft {
     /// Show every process grid, bricks too
     #[arg(long)]
     pub(crate) all: bool,
+    /// Also write a page with the table, and bars of the times, to this file
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 fn sides(text: &str) -> Result<[u64; 3], String> {

@@ -1,3 +1,5 @@
+use std::io::Write as _;
+
 use serde::Serialize;
 use topocoll::{
     Among, Budget, Catalogue, Clusters, Distribution, Machine, Parameters, Shape, Transform,
@@ -5,13 +7,14 @@ use topocoll::{
 };
 use topocoll_report::names::{EQUAL, Names};
 use topocoll_report::words::on;
+use topocoll_report::{Bar, Bars};
 
 use super::gains::faster;
 use super::heading::assumed_by;
 use crate::bar::PROGRESS;
 use crate::host::memory;
 use crate::machine::{machine, problem};
-use crate::render::{Answer, Head, Table, bytes, print, seconds, table};
+use crate::render::{Answer, Head, bytes, check_files, print, seconds, table, write_file};
 use crate::{Outcome, args};
 
 /// Process grids that the table lists without `--all`.
@@ -80,6 +83,7 @@ struct Default {
 
 pub(crate) fn run(args: &args::Fft) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
+    check_files(&[("--out", args.out.as_deref())])?;
     let machine = machine(&args.common.machine, options)?;
     let transform = Transform::new(args.sides, args.complex)?;
     let mut budget = Budget::default();
@@ -105,17 +109,29 @@ pub(crate) fn run(args: &args::Fft) -> anyhow::Result<Outcome> {
         distributions: found.iter().map(entry).collect(),
         defaults: vec![default("FFTW-MPI", FFTW, slabs, 2), default("heFFTe", HEFFTE, square, 1)],
     };
+    let [n1, n2, n3] = args.sides;
+    let what = format!("Forward transform of {n1}x{n2}x{n3} points");
+    let about = format!("{what} of {} {}.", bytes(args.complex), on(&machine, &problem));
+    let assumed = assumed_by(&machine, problem.both_ports(), options);
+    let (answer, rows) = (verdict(&found, square, &machine), rows(&found, args.all));
+    if let Some(out) = &args.out {
+        let page = Bars {
+            title: &format!("{what} on {}", machine.name),
+            answer: &answer,
+            about: &format!("{about} {assumed}"),
+            parts: &AMONG.map(|(_, name)| name),
+            header: &HEADER,
+            rows: rows.iter().map(bar).collect(),
+            notes: &notes(&report, &found, &machine, args.all),
+        };
+        write_file(out, |file| Ok(file.write_all(page.html().as_bytes())?))?;
+    }
     print(options.json, &report, || {
-        let [n1, n2, n3] = args.sides;
-        let about = format!(
-            "Forward transform of {n1}x{n2}x{n3} points of {} {}.",
-            bytes(args.complex),
-            on(&machine, &problem)
-        );
-        Answer::new(verdict(&found, square, &machine))
+        let rows = rows.into_iter().map(|(_, row)| row);
+        Answer::new(answer)
             .about(about)
-            .assuming(assumed_by(&machine, problem.both_ports(), options))
-            .table(&listed(&found, args.all))
+            .assuming(assumed)
+            .table(&table(&HEADER, 2, rows))
             .notes(notes(&report, &found, &machine, args.all))
     })?;
     Ok(Outcome::Fine)
@@ -187,8 +203,30 @@ fn consecutive(of: &Distribution) -> &'static str {
     }
 }
 
-/// The process grids, and the fastest of bricks last. A grid and its mirror image have the same exchanges.
-fn listed(found: &[Distribution], all: bool) -> Table {
+/// The columns of the table.
+const HEADER: [&str; 6] = ["process grid", "consecutive", "time", "bound", "rows", "columns"];
+
+/// What ranks exchange among, and its name.
+const AMONG: [(Among, &str); 4] = [
+    (Among::Rows, "rows"),
+    (Among::Columns, "columns"),
+    (Among::BricksBefore, "bricks before"),
+    (Among::BricksAfter, "bricks after"),
+];
+
+/// The bar of a row.
+fn bar((of, cells): &(&Distribution, Vec<String>)) -> Bar {
+    let of_part = |(among, _)| {
+        let own = of.exchanges.iter().filter(|one| one.among == among);
+        own.map(Transposition::seconds).sum()
+    };
+    let seconds = AMONG.map(of_part).to_vec();
+    Bar { cells: cells.clone(), seconds, bound: of.bound_seconds() }
+}
+
+/// The process grids, and the fastest of bricks last, with the texts of a row. A grid and its mirror image have the same
+/// exchanges.
+fn rows(found: &[Distribution], all: bool) -> Vec<(&Distribution, Vec<String>)> {
     let bricks = |of: &&Distribution| of.bricks > 1;
     let mut seen = Vec::new();
     let mut is_new = |of: &&Distribution| {
@@ -217,21 +255,22 @@ fn listed(found: &[Distribution], all: bool) -> Table {
         };
         format!("{}: {schedule} {}", bytes(one.block_bytes), seconds(one.seconds()))
     };
-    let rows = shown.into_iter().map(|on| {
+    let rows = shown.iter().map(|&on| {
         let column = |among: Among| {
             let mut own = on.exchanges.iter().filter(|one| one.among == among);
             own.next().map_or("-".to_owned(), of)
         };
-        vec![
+        let row = vec![
             grid(&on.process_grid()),
             consecutive(on).to_owned(),
             format!("{}{}", if on.is_exact() { "" } else { ">= " }, seconds(on.seconds())),
             format!("{:.2}x", on.seconds() / on.bound_seconds()),
             column(Among::Rows),
             column(Among::Columns),
-        ]
+        ];
+        (on, row)
     });
-    table(&["process grid", "consecutive", "time", "bound", "rows", "columns"], 2, rows)
+    rows.collect()
 }
 
 /// What libraries do, and what bricks cost.
@@ -285,12 +324,7 @@ fn notes(report: &Report, found: &[Distribution], machine: &Machine, all: bool) 
 
 fn entry(of: &Distribution) -> Entry {
     let exchanges = of.exchanges.iter().map(|one| Exchanged {
-        among: match one.among {
-            Among::Rows => "rows",
-            Among::Columns => "columns",
-            Among::BricksBefore => "bricks before",
-            Among::BricksAfter => "bricks after",
-        },
+        among: AMONG.iter().find(|(among, _)| *among == one.among).expect("bug: no name").1,
         groups: one.groups.clone(),
         ranks: one.ranks,
         block_bytes: one.block_bytes,

@@ -77,3 +77,34 @@ fn the_table_of_process_grids_is_what_fft_says() {
     let written = std::fs::read_to_string(&path).unwrap();
     assert!(written == page, "transforms.md is stale; BOOK=overwrite writes its table");
 }
+
+/// The page has the answer, and the rows of the table with a bar each; names are text.
+#[test]
+fn a_page_has_the_rows_of_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = folder.path().join("<b>four.toml");
+    let shipped = topocoll::shipped().find(|(name, _)| *name == "paragon-16x16").unwrap().1;
+    std::fs::write(&machine, shipped).unwrap();
+    let page = folder.path().join("page.html");
+    let asked = ["fft", "64x64x64"].map(str::as_ref).into_iter();
+    let asked = asked.chain([machine.as_os_str(), "--out".as_ref(), page.as_os_str()]);
+    let out = Command::new(env!("CARGO_BIN_EXE_topocoll"))
+        .args(asked)
+        .env("COLUMNS", "300")
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{out:?}");
+    let (text, page) =
+        (String::from_utf8(out.stdout).unwrap(), std::fs::read_to_string(page).unwrap());
+    let answer = text.lines().next().unwrap();
+    assert!(page.contains(&format!("<p class=\"hero\">{answer}</p>")), "{page}");
+    let rows: Vec<_> = text.split("\n\n").nth(1).unwrap().lines().collect();
+    let drawn: Vec<_> = page.lines().filter(|line| line.contains("class=\"times\"")).collect();
+    assert!(drawn.len() > 3, "{page}");
+    for row in &drawn {
+        let first = row.split(['<', '>']).nth(4).unwrap();
+        assert!(rows.iter().any(|line| line.trim_start().starts_with(first)), "{row}: {text}");
+    }
+    assert!(page.contains("on &lt;b&gt;four") && !page.contains("<b>"), "{page}");
+    assert!(!page.contains("://") && !page.contains("<script"), "{page}");
+}
