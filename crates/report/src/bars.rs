@@ -1,7 +1,7 @@
 //! A page without scripts: an answer, and choices with bars of their times.
 
 use crate::number::seconds;
-use crate::page::{STYLES, escaped, filled};
+use crate::page::{escaped, filled, whole};
 
 const HTML: &str = include_str!("page/bars.html");
 
@@ -81,18 +81,14 @@ impl Bars<'_> {
             format!("<li>{square} {}</li>", escaped(name))
         });
         let notes = self.notes.lines().map(|line| format!("<p>{}</p>", escaped(line)));
-        filled(
-            HTML,
-            [
-                ("{{title}}", escaped(self.title)),
-                ("{{styles}}", STYLES.to_owned()),
-                ("{{heading}}", escaped(self.title)),
-                ("{{answer}}", escaped(self.answer)),
-                ("{{about}}", escaped(self.about)),
-                ("{{legend}}", legend.collect()),
-                ("{{rows}}", rows),
-                ("{{notes}}", notes.collect()),
-            ],
-        )
+        let parts = [
+            ("{{title}}", escaped(self.title)),
+            ("{{answer}}", escaped(self.answer)),
+            ("{{about}}", escaped(self.about)),
+            ("{{legend}}", legend.collect()),
+            ("{{rows}}", rows),
+            ("{{notes}}", notes.collect()),
+        ];
+        whole(self.title, "", filled(HTML, parts))
     }
 }

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+const SHELL: &str = include_str!("page/shell.html");
 const HTML: &str = include_str!("page/page.html");
-pub(crate) const STYLES: &str = include_str!("page/style.css");
+const STYLES: &str = include_str!("page/style.css");
 
 /// The scripts; each uses only earlier ones.
 const SCRIPTS: [&str; 20] = [
@@ -34,13 +35,19 @@ pub(crate) fn page(title: &str, data: &impl Serialize) -> String {
     // In JSON, `<` occurs only in strings. Escaped, it cannot end the enclosing element.
     let data =
         serde_json::to_string(data).expect("bug: data cannot be written").replace('<', "\\u003c");
+    let body = filled(HTML, [("{{data}}", data), ("{{scripts}}", SCRIPTS.concat())]);
+    whole(title, "script-src 'unsafe-inline'; img-src data:; ", body)
+}
+
+/// A page that may use what the policy says, besides its styles.
+pub(crate) fn whole(title: &str, policy: &str, body: String) -> String {
     let parts = [
+        ("{{policy}}", policy.to_owned()),
         ("{{title}}", escaped(title)),
         ("{{styles}}", STYLES.to_owned()),
-        ("{{data}}", data),
-        ("{{scripts}}", SCRIPTS.concat()),
+        ("{{body}}", body),
     ];
-    filled(HTML, parts)
+    filled(SHELL, parts)
 }
 
 /// The HTML with texts in the places of placeholders. Each occurs once, in this order; inserted text is not searched.

@@ -114,6 +114,7 @@ pub(crate) fn run(args: &args::Fft) -> anyhow::Result<Outcome> {
     let about = format!("{what} of {} {}.", bytes(args.complex), on(&machine, &problem));
     let assumed = assumed_by(&machine, problem.both_ports(), options);
     let (answer, rows) = (verdict(&found, square, &machine), rows(&found, args.all));
+    let notes = notes(&report, &found, &machine, args.all);
     if let Some(out) = &args.out {
         let page = Bars {
             title: &format!("{what} on {}", machine.name),
@@ -122,7 +123,7 @@ pub(crate) fn run(args: &args::Fft) -> anyhow::Result<Outcome> {
             parts: &AMONG.map(|(_, name)| name),
             header: &HEADER,
             rows: rows.iter().map(bar).collect(),
-            notes: &notes(&report, &found, &machine, args.all),
+            notes: &notes,
         };
         write_file(out, |file| Ok(file.write_all(page.html().as_bytes())?))?;
     }
@@ -132,7 +133,7 @@ pub(crate) fn run(args: &args::Fft) -> anyhow::Result<Outcome> {
             .about(about)
             .assuming(assumed)
             .table(&table(&HEADER, 2, rows))
-            .notes(notes(&report, &found, &machine, args.all))
+            .notes(notes)
     })?;
     Ok(Outcome::Fine)
 }
