@@ -100,10 +100,12 @@ fn job((node, measure): (Machine, String)) -> anyhow::Result<(Machine, String)> 
         ["SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_DISTRIBUTION"]
             .map(|name| variable(name).unwrap_or_default());
     job = switches(&groups, &nodes).unwrap_or(job);
-    let in_turn = in_turn(&groups);
-    if distribution.starts_with("cyclic") && !in_turn.is_sorted() {
-        job = spec::with_placement(&job, &in_turn)?;
-        job.cite("placement", printable(&format!("SLURM_DISTRIBUTION={distribution}")));
+    if distribution.starts_with("cyclic") {
+        let nodes = in_turn(&groups);
+        if !nodes.is_sorted() {
+            job = spec::with_placement(&job, &nodes)?;
+            job.cite("placement", printable(&format!("SLURM_DISTRIBUTION={distribution}")));
+        }
     }
     job.cite("title", printable(&format!("Slurm job {number}")));
     job.cite("shape", printable(&format!("{TASKS}={tasks} SLURM_JOB_NODELIST={nodes}")));
@@ -148,9 +150,10 @@ fn switches(groups: &[(u32, u32)], nodes: &str) -> Option<Machine> {
         if hosts.len() as u64 != count {
             return Err(format!("{} hosts in SLURM_JOB_NODELIST, of {count}", hosts.len()).into());
         }
-        let tasks =
-            groups.iter().flat_map(|(nodes, tasks)| std::iter::repeat_n(tasks, *nodes as usize));
-        let lines = hosts.iter().zip(tasks).map(|(host, tasks)| format!("{host}:{tasks}\n"));
+        let lines = hosts
+            .iter()
+            .zip(tasks_of_nodes(groups))
+            .map(|(host, tasks)| format!("{host}:{tasks}\n"));
         files::place(&tree, &lines.collect::<String>())
     });
     let refused = |why: &SpecError| {
@@ -160,16 +163,19 @@ fn switches(groups: &[(u32, u32)], nodes: &str) -> Option<Machine> {
     placed.inspect_err(refused).ok()
 }
 
+/// By node, its tasks.
+fn tasks_of_nodes(groups: &[(u32, u32)]) -> impl Iterator<Item = u32> {
+    groups.iter().flat_map(|&(nodes, tasks)| std::iter::repeat_n(tasks, nodes as usize))
+}
+
 /// The nodes of tasks that are on all nodes in turn; not of more than a list may have.
 fn in_turn(groups: &[(u32, u32)]) -> Vec<Rank> {
     const MOST: usize = 1 << 21;
-    let nodes = || {
-        let each = |&(nodes, tasks): &(u32, u32)| std::iter::repeat_n(tasks, nodes as usize);
-        (0..).zip(groups.iter().flat_map(each))
-    };
-    let most = groups.iter().map(|(_, tasks)| *tasks).max().unwrap_or(0);
-    let turn = |turn| nodes().filter(move |(_, tasks)| turn < *tasks).map(|(node, _)| Rank(node));
-    (0..most).flat_map(turn).take(MOST).collect()
+    let of_node = |(node, tasks)| (0..tasks).map(move |turn| (turn, Rank(node)));
+    let mut turns: Vec<_> =
+        (0..).zip(tasks_of_nodes(groups)).flat_map(of_node).take(MOST).collect();
+    turns.sort_unstable();
+    turns.into_iter().map(|(_, node)| node).collect()
 }
 
 /// Nodes and tasks of each, in order, of a text such as `4(x2),3`.

@@ -174,10 +174,9 @@ fn detected(world: &Group, of: &[u32]) -> Outcome<String> {
         let node = |first: &u32| Rank(firsts.partition_point(|other| other < first) as u32);
         machine = spec::with_placement(&machine, &of.iter().map(node).collect::<Vec<_>>())?;
     }
-    let mut cite = |key: &str, source: String| machine.cite(key, source);
     let slots: Vec<_> = nodes.iter().map(|(host, ranks)| format!("{host}:{ranks}")).collect();
-    cite("title", format!("This computer's MPI, {form}"));
-    cite(
+    machine.cite("title", format!("This computer's MPI, {form}"));
+    machine.cite(
         "shape",
         format!(
             "MPI_Comm_split_type by shared memory, MPI_Get_processor_name: {}",
@@ -186,7 +185,7 @@ fn detected(world: &Group, of: &[u32]) -> Outcome<String> {
     );
     let measure = format!("topocoll calibrate --mpi --launch 'mpirun -np {}'", world.ranks);
     for key in ["ports", "startup", "per_byte", "per_hop", "rearrangement", "barrier"] {
-        cite(key, format!("assumed; measure it: {measure}"));
+        machine.cite(key, format!("assumed; measure it: {measure}"));
     }
     Ok(spec::write_file(&machine)?)
 }
