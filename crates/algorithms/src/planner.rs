@@ -6,7 +6,7 @@ use std::any::Any;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use topocoll_schedule::{Parameters, Problem};
-use topocoll_topology::{Grid, Rank, Shape, Topology};
+use topocoll_topology::{Grid, Shape, Topology};
 
 use crate::{Algorithm, NotApplicable, Request, Solution, Values};
 
@@ -31,7 +31,7 @@ enum Identity {
     /// A graph's own number.
     Graph(u64),
     /// A network, nodes as (first node, number of nodes, ranks on each), and the nodes of placed ranks.
-    Nodes(Box<Self>, Vec<(u32, u32, u32)>, Vec<u32>),
+    Nodes(Box<Self>, Vec<(u32, u32, u32)>, Option<Vec<u32>>),
 }
 
 impl Identity {
@@ -42,9 +42,8 @@ impl Identity {
             Shape::Graph(graph) => Self::Graph(graph.number()),
             Shape::Clustered(clusters) => {
                 let network = Self::of(&**clusters.network());
-                let ranks = if clusters.is_placed() { clusters.ranks() } else { 0 };
-                let placed = (0..ranks).map(|rank| clusters.node_of(Rank(rank))).collect();
-                Self::Nodes(Box::new(network), clusters.groups().collect(), placed)
+                let groups = clusters.groups().collect();
+                Self::Nodes(Box::new(network), groups, clusters.placement())
             }
         }
     }

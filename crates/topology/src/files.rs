@@ -160,10 +160,7 @@ fn cite(machine: &mut Machine, kind: &str, file: &str, text: &str) {
     let values = [
         ("shape", true),
         ("network", matches!(machine.topology.network(), Shape::Graph(_))),
-        (
-            "placement",
-            matches!(machine.topology.shape(), Shape::Clustered(nodes) if nodes.is_placed()),
-        ),
+        ("placement", machine.topology.shape().is_placed()),
         ("startup", timing.startup != generic.startup),
         ("per_byte", timing.per_byte != generic.per_byte),
         ("per_hop", timing.per_hop != generic.per_hop),

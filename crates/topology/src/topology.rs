@@ -141,3 +141,11 @@ pub enum Shape<'a> {
     /// Nodes that hold several ranks, on a network.
     Clustered(&'a Clusters),
 }
+
+impl Shape<'_> {
+    /// Whether ranks have other numbers than node by node ([`Clusters::placed`]).
+    #[must_use]
+    pub fn is_placed(&self) -> bool {
+        matches!(self, Self::Clustered(nodes) if nodes.is_placed())
+    }
+}

@@ -120,8 +120,7 @@ struct Ends {
 impl Ends {
     fn of(problem: &Problem, machine: &Machine, groups: &Groups) -> Self {
         let topology = &*machine.topology;
-        let placed = matches!(topology.shape(), Shape::Clustered(nodes) if nodes.is_placed());
-        let equivalent = groups.pattern().is_some() && !placed;
+        let equivalent = groups.pattern().is_some() && !topology.shape().is_placed();
         let mut blocks = vec![[0; 2]; if equivalent { 1 } else { topology.nodes() as usize }];
         let mut met: Vec<u32> = match topology.shape() {
             _ if !equivalent => (0..groups.count()).collect(),

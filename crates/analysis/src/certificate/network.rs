@@ -92,9 +92,7 @@ impl<'a> Network<'a> {
 /// Ties at half a ring that certificates have no word for; a graph of more than 4,096 ranks.
 pub fn check_certifiable(machine: &Machine) -> Result<(), AnalysisError> {
     let what = match machine.topology.network() {
-        _ if matches!(machine.topology.shape(), Shape::Clustered(nodes) if nodes.is_placed()) => {
-            "ranks that are not numbered node by node"
-        }
+        _ if machine.topology.shape().is_placed() => "ranks that are not numbered node by node",
         Shape::Grid(grid) if !matches!(grid.ties(), Ties::Up | Ties::Balanced) => {
             "these ties at half a ring"
         }

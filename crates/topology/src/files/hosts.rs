@@ -131,7 +131,7 @@ pub(super) fn listed(text: &str) -> Result<(Hosts<'_>, BTreeSet<&str>), SpecErro
     }
     let is_open_mpi = |word: &str| {
         let key = word.split('=').next().unwrap_or_default();
-        key != "np" && [&RANKS[..], &MOST].concat().contains(&key)
+        key != "np" && (RANKS.contains(&key) || MOST.contains(&key))
     };
     let fills = all.iter().any(|(_, _, line, _)| line.split_whitespace().any(is_open_mpi));
     let mut hosts = Hosts { fills, ..Hosts::default() };

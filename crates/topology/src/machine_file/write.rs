@@ -85,9 +85,7 @@ pub fn write_file(machine: &Machine) -> Result<String, SpecError> {
 /// The node of each rank, or of each node of a placed grid, if they are listed.
 fn placement(machine: &Machine) -> Option<Vec<u32>> {
     match (machine.topology.shape(), machine.topology.network()) {
-        (Shape::Clustered(clusters), _) if clusters.is_placed() => {
-            Some((0..clusters.ranks()).map(|rank| clusters.node_of(Rank(rank))).collect())
-        }
+        (Shape::Clustered(clusters), _) if clusters.is_placed() => clusters.placement(),
         (_, Shape::Graph(graph)) if graph.form.ends_with(LISTED) => {
             graph.on_grid().map(|OnGrid { nodes, .. }| nodes.to_vec())
         }

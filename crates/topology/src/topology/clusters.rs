@@ -154,6 +154,13 @@ impl Clusters {
         self.order.is_some()
     }
 
+    /// The node of each rank, where ranks are placed.
+    #[must_use]
+    pub fn placement(&self) -> Option<Vec<u32>> {
+        let nodes = || (0..self.ranks).map(|rank| self.node_of(Rank(rank))).collect();
+        self.is_placed().then(nodes)
+    }
+
     /// The ranks on a node, in ascending order.
     pub fn ranks_of(&self, node: u32) -> impl Iterator<Item = Rank> + '_ {
         let first = self.first_by_node(node);
