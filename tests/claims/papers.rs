@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use common::{claims, exchange, schedule_of, sweep};
+use common::{claims, exchange, schedule_of, sweep, with_ports};
 use topocoll::{
     Collective, Counts, Line, Machine, PUBLISHED, Parameters, Part, Problem, Rank, Setting, Step,
     count, machine,
@@ -254,9 +254,8 @@ fn by_formulas(machine: &Machine, problem: &Problem) -> u64 {
 /// at the fifth of the eleven ranks.
 #[test]
 fn the_last_round_of_concatenation_is_the_papers_table_1() {
-    let mut machine = machine("full:11").unwrap();
-    machine.set_ports(3);
-    let problem = Problem::new(Collective::AllGather, 11, 3, 3).unwrap();
+    let machine = with_ports("full:11", 3);
+    let problem = common::problem(&machine, Collective::AllGather, 3);
     let schedule = schedule_of(&machine, &problem, "concat", &Parameters::new()).unwrap();
     let mut last = Step::default();
     schedule.rule().step(Rank(0), schedule.rule().steps() - 1, &mut last);

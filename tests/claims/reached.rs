@@ -2,8 +2,8 @@
 //!
 //! Each is a candidate of its algorithm's, claimed, and counted and verified by the readers.
 
-use common::{check_promises, claims, find, problem, reach, schedule_of, setting};
-use topocoll::{Collective, Machine, Method, NotApplicable, Request, machine};
+use common::{check_promises, claims, find, problem, reach, schedule_of, setting, with_ports};
+use topocoll::{Collective, Method, NotApplicable, Request};
 
 /// Machine, ports, algorithm, setting (`key=value,..`), steps, blocks over the busiest links.
 pub(crate) type Row<'r> = (&'r str, u32, &'r str, &'r str, u64, f64);
@@ -185,17 +185,11 @@ const REFUSED: &[Refused] = &[
     ),
 ];
 
-fn on(text: &str, ports: u32) -> Machine {
-    let mut machine = machine(text).unwrap();
-    machine.set_ports(ports);
-    machine
-}
-
 /// Checks a row; blocks have as many bytes as make the parts of blocks equal.
 pub(crate) fn check(&(text, ports, name, given, steps, blocks): &Row<'_>, method: Method) {
     /// A multiple of the parts into which blocks are cut on up to three dimensions.
     const BYTES: u64 = 12;
-    let (machine, algorithm) = (on(text, ports), find(name).unwrap());
+    let (machine, algorithm) = (with_ports(text, ports), find(name).unwrap());
     let problem = problem(&machine, Collective::AllToAll, BYTES);
     let schedule = schedule_of(&machine, &problem, name, &setting(given)).unwrap();
     let complete = &schedule.origin.parameters;
@@ -217,7 +211,7 @@ pub(crate) fn check(&(text, ports, name, given, steps, blocks): &Row<'_>, method
 
 /// Checks that a value is refused.
 pub(crate) fn check_refused(&(text, ports, name, given, reason): &Refused) {
-    let machine = on(text, ports);
+    let machine = with_ports(text, ports);
     let problem = problem(&machine, Collective::AllToAll, 12);
     let refused = schedule_of(&machine, &problem, name, &setting(given)).unwrap_err();
     assert!(refused.to_string().contains(reason), "{given} on {text}: {refused}");
@@ -225,7 +219,7 @@ pub(crate) fn check_refused(&(text, ports, name, given, reason): &Refused) {
 
 #[test]
 fn schedules_reach_these_steps_and_volumes() {
-    let ranks = |row: &Row<'_>| on(row.0, row.1).ranks();
+    let ranks = |row: &Row<'_>| with_ports(row.0, row.1).ranks();
     for row in REACHED.iter().filter(|row| ranks(row) <= reach(600, u32::MAX)) {
         check(row, Method::Replay);
     }
@@ -252,7 +246,7 @@ fn parts_of_blocks_keep_their_promises_on_sides_that_differ() {
     ] {
         // Bytes that do not make equal parts, too.
         for &bytes in reach(&[7][..], &[1, 2, 7]) {
-            let machine = on(text, ports);
+            let machine = with_ports(text, ports);
             let problem = problem(&machine, Collective::AllToAll, bytes);
             let check = |given: &str| {
                 let schedule =

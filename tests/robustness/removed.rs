@@ -1,7 +1,7 @@
 //! Names of earlier versions are refused with the nearest that is left.
 
-use common::{problem, schedule_of, with_ports};
-use topocoll::{Catalogue, Collective, Parameters, Setting};
+use common::{problem, schedule_of, setting, with_ports};
+use topocoll::{Catalogue, Collective};
 
 /// Algorithms, or settings of one, that were removed.
 const REMOVED: [&str; 13] = [
@@ -20,18 +20,11 @@ const REMOVED: [&str; 13] = [
     "strided-rings share=sources",
 ];
 
-fn given(setting: &str) -> Parameters {
-    let (key, word) = setting.split_once('=').unwrap();
-    let value = word.parse().map_or_else(|_| Setting::Text(word.to_owned()), Setting::Integer);
-    Parameters::from([(key.to_owned(), value)])
-}
-
 /// What solving with a setting on a torus says, if it is refused.
-fn refused((torus, ports): (&str, u32), algorithm: &str, setting: &str) -> Option<String> {
+fn refused((torus, ports): (&str, u32), algorithm: &str, given: &str) -> Option<String> {
     let machine = with_ports(torus, ports);
     let problem = problem(&machine, Collective::AllToAll, 64);
-    let given = given(setting);
-    schedule_of(&machine, &problem, algorithm, &given).err().map(|error| error.to_string())
+    schedule_of(&machine, &problem, algorithm, &setting(given)).err().map(|error| error.to_string())
 }
 
 #[test]
