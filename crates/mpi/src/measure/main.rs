@@ -173,6 +173,7 @@ fn detected(world: &Group, of: &[u32]) -> Outcome<String> {
         firsts.dedup();
         let node = |first: &u32| Rank(firsts.partition_point(|other| other < first) as u32);
         machine = spec::with_placement(&machine, &of.iter().map(node).collect::<Vec<_>>())?;
+        machine.cite("placement", "MPI_Comm_split_type by shared memory".to_owned());
     }
     let slots: Vec<_> = nodes.iter().map(|(host, ranks)| format!("{host}:{ranks}")).collect();
     machine.cite("title", format!("This computer's MPI, {form}"));
