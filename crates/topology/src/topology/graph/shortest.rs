@@ -4,8 +4,6 @@
 //! their numbers, a message takes number (source + destination) mod c. Parallel links are among
 //! them one by one.
 
-use std::collections::VecDeque;
-
 use super::{Links, Routes};
 
 /// Links to each node from each vertex.
@@ -23,8 +21,8 @@ pub(crate) struct Shortest {
 /// The places of the links of each vertex, where the next link of a message is looked up.
 #[derive(Debug)]
 struct Ports {
-    /// By link, the places at its vertex, ascending by the vertex that they lead to.
-    by_end: Vec<u32>,
+    /// By vertex, the ends of its links, ascending, and their places.
+    by_end: Vec<(u32, u32)>,
     /// By vertex, the first of its places in `onward`; one more entry at the end.
     first: Vec<u32>,
     /// The places that lead to a vertex from which a message can go on to a third one.
@@ -38,8 +36,8 @@ impl Ports {
         for vertex in 0..links.vertices() {
             let ends = links.ends(links.leaving(vertex));
             let start = by_end.len();
-            by_end.extend(0..ends.len() as u32);
-            by_end[start..].sort_by_key(|&place| ends[place as usize]);
+            by_end.extend(ends.iter().copied().zip(0..));
+            by_end[start..].sort_unstable();
             let goes_on = |&place: &u32| {
                 let beyond = links.ends(links.leaving(ends[place as usize]));
                 beyond.iter().any(|&end| end != vertex)
@@ -51,12 +49,10 @@ impl Ports {
     }
 
     /// The places of the links of a vertex that lead to another.
-    fn to(&self, links: &Links, at: u32, end: u32) -> &[u32] {
-        let leaving = links.leaving(at);
-        let (ends, places) = (links.ends(leaving.clone()), &self.by_end[leaving]);
-        let end_of = |place: &u32| ends[*place as usize];
-        let first = places.partition_point(|place| end_of(place) < end);
-        &places[first..first + places[first..].partition_point(|place| end_of(place) == end)]
+    fn to(&self, links: &Links, at: u32, end: u32) -> impl Iterator<Item = usize> {
+        let ends = &self.by_end[links.leaving(at)];
+        let own = ends[ends.partition_point(|of| of.0 < end)..].iter();
+        own.take_while(move |of| of.0 == end).map(|&(_, place)| place as usize)
     }
 
     fn onward(&self, at: u32) -> &[u32] {
@@ -76,16 +72,23 @@ impl Shortest {
         let vertices = links.vertices() as usize;
         let entering = Entering::of(links);
         let mut distances = vec![FAR; nodes as usize * vertices];
-        let mut open = VecDeque::new();
+        let mut open: Vec<u32> = Vec::with_capacity(vertices);
         let (mut diameter, mut unique) = (0, true);
         for (to, row) in (0..nodes).zip(distances.chunks_mut(vertices.max(1))) {
             row[to as usize] = 0;
-            open.push_back(to);
-            while let Some(at) = open.pop_front() {
+            open.clear();
+            open.push(to);
+            let mut next = 0;
+            while let Some(&at) = open.get(next) {
+                next += 1;
+                // Nothing is farther than the last one.
+                if open.len() == vertices && row[at as usize] == row[open[vertices - 1] as usize] {
+                    break;
+                }
                 for &before in entering.leading_to(at) {
                     if row[before as usize] == FAR {
                         row[before as usize] = row[at as usize] + 1;
-                        open.push_back(before);
+                        open.push(before);
                     } else {
                         unique &= row[before as usize] != row[at as usize] + 1;
                     }
@@ -111,10 +114,13 @@ impl Shortest {
             let places = ends.iter().enumerate().filter(|(_, end)| leads(**end));
             return places.for_each(|(place, _)| each(place));
         }
-        let direct = self.ports.to(links, at, to);
-        let places = if direct.is_empty() { self.ports.onward(at) } else { direct };
-        // The only ones need no look at distances.
-        let all = !direct.is_empty() || places.len() == 1;
+        let mut direct = self.ports.to(links, at, to).peekable();
+        if direct.peek().is_some() {
+            return direct.for_each(each);
+        }
+        let places = self.ports.onward(at);
+        // The only one needs no look at distances.
+        let all = places.len() == 1;
         let places = places.iter().map(|&place| place as usize);
         places.filter(|&place| all || leads(ends[place])).for_each(each);
     }
