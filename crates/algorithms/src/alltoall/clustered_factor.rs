@@ -68,9 +68,15 @@ impl Phase {
             rounds => u64::from(self.first_round) + (rounds - 1) * u64::from(self.round),
         }
     }
-}
 
-impl Phase {
+    /// The places of the sender and the receiver of the j-th message inside a node of some ranks.
+    fn ends_inside(&self, j: u32, size: u32) -> Option<[u32; 2]> {
+        let others = size - 1;
+        let from = self.done + j.checked_div(others)?;
+        let to = j % others;
+        (from < self.current).then_some([from, to + u32::from(to >= from)])
+    }
+
     /// The round of a step and the step's number in it, or its number after all rounds.
     fn round_of(&self, step: u32, ports: u32) -> Result<(u32, u32), u32> {
         let in_phase = step - self.first_step;
@@ -152,9 +158,12 @@ impl Clustered {
         self.nodes.clusters()
     }
 
-    /// Whether a node may be paired with itself in a round of the first phase.
-    fn pairs_inside(&self, round: u32) -> bool {
-        !self.permutations || round == 0
+    /// Whether a node may be paired with itself in a round of a phase.
+    fn pairs_inside(&self, phase: &Phase, round: u32) -> bool {
+        match self.permutations {
+            true => !self.early && round == 0,
+            false => !self.closes_inside(phase),
+        }
     }
 
     /// The steps by links where all nodes are equal: every pair of nodes exchanges in every step of
@@ -272,15 +281,23 @@ impl Clustered {
         }
     }
 
+    /// Whether the node at position a is paired with itself in some factor of a round.
+    fn is_inside(&self, phase: &Phase, round: u32, a: u32) -> bool {
+        let inside = |factor| matches!(self.part(a, factor, phase.active), NodeRole::Inside);
+        self.factors_of(phase, round).any(inside)
+    }
+
+    /// The factors of a round.
+    fn factors_of(&self, phase: &Phase, round: u32) -> std::ops::Range<u32> {
+        let first = phase.factors.start + round * self.ports;
+        first..first.saturating_add(self.ports).min(phase.factors.end)
+    }
+
     /// The j-th message of a node paired with itself, one at a time.
     fn inside_in_turn(&self, phase: &Phase, rank: Rank, j: u32, out: &mut Step) {
         let node = self.clusters().node_of(rank);
-        let peers = self.clusters().size(node) - 1;
-        if peers == 0 || j >= (phase.current - phase.done) * peers {
-            return;
-        }
-        let (u, v) = (phase.done + j / peers, j % peers);
-        let (u, v) = (self.nodes.local(node, u), self.nodes.local(node, v + u32::from(v >= u)));
+        let Some(ends) = phase.ends_inside(j, self.clusters().size(node)) else { return };
+        let [u, v] = ends.map(|end| self.nodes.local(node, end));
         if rank == u {
             self.send(rank, v, out);
         } else if rank == v {
@@ -307,8 +324,7 @@ impl Rule for Clustered {
             Ok(round) => round,
             Err(j) => return self.inside(rank, j, self.ports, out),
         };
-        let first = phase.factors.start + round * self.ports;
-        for factor in first..first.saturating_add(self.ports).min(phase.factors.end) {
+        for factor in self.factors_of(phase, round) {
             match self.part(a, factor, phase.active) {
                 NodeRole::Inside if !self.early => self.inside_in_turn(phase, rank, j, out),
                 NodeRole::Inside if phase.done == 0 => self.inside(rank, j, 1, out),
@@ -333,18 +349,26 @@ impl Rule for Clustered {
     fn active(&self, step: u32, classes: &RankClasses, each: &mut dyn FnMut(Rank)) {
         let [phase] = &self.phases[..] else { return classes.representatives().for_each(each) };
         let size = self.clusters().largest();
-        match phase.round_of(step, self.ports) {
-            Ok((round, j)) if !self.early || j + 1 >= size => {
-                let mut locals = vec![j / size, j % size];
-                let pairs = self.pairs_inside(round);
-                if let Some(others) = pairs.then_some(size - 1).filter(|others| j < size * others) {
-                    let (from, to) = (j / others, j % others);
-                    locals.extend([from, to + u32::from(to >= from)]);
-                }
-                each_with(self.clusters(), &mut locals, classes, each);
-            }
-            _ => classes.representatives().for_each(each),
+        let Ok((round, j)) = phase.round_of(step, self.ports) else {
+            return classes.representatives().for_each(each);
+        };
+        let pairs = self.pairs_inside(phase, round);
+        if self.early && pairs && j + 1 < size {
+            return classes.representatives().for_each(each);
         }
+        let mut locals = vec![j / size, j % size];
+        let inside = phase.ends_inside(j, size).filter(|_| pairs && !self.early);
+        let mut ends: Vec<u32> =
+            inside.into_iter().flatten().filter(|end| !locals.contains(end)).collect();
+        if self.permutations {
+            locals.append(&mut ends);
+        }
+        // Without permutations all ranks are in classes of their own.
+        for a in (0..phase.active).filter(|&a| !ends.is_empty() && self.is_inside(phase, round, a))
+        {
+            ends.iter().for_each(|&end| each(self.nodes.local(self.nodes.node_at(a), end)));
+        }
+        each_with(self.clusters(), &mut locals, classes, each);
     }
 
     /// In a round of equal nodes, steps differ in which ranks of a node take part, and whether some of them
@@ -356,17 +380,14 @@ impl Rule for Clustered {
         };
         let size = self.clusters().largest();
         let (u, v) = (j / size, j % size);
-        let inside = match size - 1 {
-            0 => 0,
-            _ if !self.pairs_inside(round) => 0,
-            others if self.early => u64::from(j < others),
-            others if j < size * others => {
-                let (from, to) = (j / others, j % others);
-                let to = to + u32::from(to >= from);
+        let inside = match phase.ends_inside(j, size) {
+            _ if !self.pairs_inside(phase, round) => 0,
+            _ if self.early => u64::from(j + 1 < size),
+            Some([from, to]) => {
                 let same = [from == u, from == v, to == u, to == v].into_iter();
                 same.fold(1, |bits, same| 2 * bits + u64::from(same))
             }
-            _ => 0,
+            None => 0,
         };
         Some(u64::from(round) << 6 | inside << 1 | u64::from(u == v))
     }

@@ -40,6 +40,7 @@ use topocoll_topology::{Ports, Topology};
 use self::index::Index;
 use crate::factor::node_rounds::Rounds;
 use crate::hierarchical::{BETWEEN, InterNode, TURNS, candidates};
+use crate::layout::digits::Digits;
 use crate::layout::node_rows::{Nodes, Row};
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
@@ -218,8 +219,8 @@ impl Lanes {
 /// The parameter of exchanges inside nodes by digits.
 const RADIX: &str = "radix";
 
-/// Radices that are priced. Beyond, steps grow faster than the volume falls. Where there are too many nodes for
-/// rounds, the ranks of a node are priced too, which is as good.
+/// Radices that are priced, if they take fewer steps than rounds. Beyond, steps grow faster than the volume falls.
+/// Where there are too many nodes for rounds, the ranks of a node are priced too, which is as good.
 const DIGITS: [u32; 4] = [2, 4, 8, 16];
 
 /// The schedule whose ranks exchange inside nodes by digits.
@@ -331,7 +332,13 @@ impl Algorithm for NodeAware {
             setting.get("lanes") == lanes && !setting.contains_key(TURNS.name)
         };
         let no_rounds = Row::check(clusters).is_err().then_some(largest);
-        let radices = DIGITS.into_iter().filter(|&radix| radix < largest).chain(no_rounds);
+        let ports = request.problem.ports;
+        let is_shorter = |&radix: &u32| {
+            let rounds = (largest - 1).div_ceil(ports);
+            radix < largest
+                && (no_rounds.is_some() || Digits::new(largest, radix, ports).steps < rounds)
+        };
+        let radices = DIGITS.into_iter().filter(is_shorter).chain(no_rounds);
         let by_digits = radices.flat_map(|radix: u32| {
             all.iter().filter(carry).map(move |setting| {
                 let mut setting = setting.clone();
