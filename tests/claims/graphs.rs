@@ -4,11 +4,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use common::{MEMORY, schedule_of, serving};
+use common::{MEMORY, claims, schedule_of, serving};
 use topocoll::{
     Capacity, Collective, Counts, Grid, LinkId, LinkKind, ListedGraph, Machine, Measure,
-    Parameters, PerClass, Problem, Rank, Route, Schedule, Step, best_bounds, bounds, count,
-    machine, spec,
+    Parameters, PerClass, Problem, Rank, Route, Schedule, Setting, Step, best_bounds, bounds,
+    count, machine, spec,
 };
 
 fn input(name: &str) -> String {
@@ -41,6 +41,23 @@ fn bounds_of_time_and_volume_agree() {
     let best = best_bounds(&on(&dgx, Collective::AllToAll, 12_500_000), &dgx, None);
     is_near(best.seconds, 1.345e-3);
     is_near(best.link_blocks, 16.0 / 3.0);
+}
+
+/// With one port each step has messages to one offset, and all that meet on a link are known.
+#[test]
+fn floors_of_bruck_are_its_volumes_with_one_port() {
+    for text in ["hyperx:4x3", "fat-tree:3,2", "dragonfly:2,2,1", "torus:4x4/1,2", "hypercube:5"] {
+        let machine = machine(text).unwrap();
+        let problem = on(&machine, Collective::AllToAll, 3);
+        for radix in [2, 3, 5, 8] {
+            let setting = Parameters::from([("radix".to_owned(), Setting::Integer(radix))]);
+            let schedule = schedule_of(&machine, &problem, "bruck", &setting).unwrap();
+            let claims = claims(&machine, &problem, "bruck", &setting).unwrap();
+            let counts = count(&schedule, &machine, None, MEMORY).unwrap();
+            assert_eq!(claims.link_bytes_floor, counts.link_bytes, "{text}, radix {radix}");
+            assert_eq!(claims.hops_floor, counts.hops, "{text}, radix {radix}");
+        }
+    }
 }
 
 /// The longest time of a link in each step, from the bandwidths of links, and the whole of a machine's

@@ -19,10 +19,10 @@
 //! times its blocks. A message by s of n ranks, a side that wraps, crosses each link along s or n - s times in the
 //! nearer direction; on a mesh, the link in the middle min(s, n - s) times in both.
 //!
-//! # Failures
-//! On a torus or mesh with failed nodes or links the busiest link of a step carries at least the mean over all links,
-//! and at least the blocks of the messages to one offset that meet on it. This floor decides selection on machines of
-//! up to 2048 ranks, whose 2047 radices would take long to count.
+//! # Graphs
+//! The busiest link of a step carries at least the blocks of the messages to one offset that meet on it, and the mean
+//! over all links. With one port this floor is the volume itself. It decides selection on machines of up to 2048
+//! ranks without equivalent ranks, whose 2047 radices would take long to count.
 //!
 //! Departure: the layouts before and after are by offsets, so Phases 1 and 3 copy nothing.
 
@@ -30,7 +30,9 @@ use smallvec::SmallVec;
 use topocoll_schedule::{
     Block, Parameters, RankClasses, Rule, Setting, Slot, SlotSet, Step, Strided,
 };
-use topocoll_topology::{Coordinates, Graph, Grid, MixedRadix, Rank, Route, Shape, Topology};
+use topocoll_topology::{
+    Capacity, Coordinates, Graph, Grid, LinkId, MixedRadix, Rank, Route, Shape, Topology,
+};
 
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
@@ -202,22 +204,28 @@ impl Index {
         }
     }
 
-    /// The claims about the links of a torus or mesh with failures. In each step all of its links share the hops, and
-    /// the messages to one offset meet on a link.
-    fn on_broken(&self, graph: &Graph, request: &Request<'_>, claims: Claims) -> Claims {
+    /// The claims about the links of a graph. In each step the messages to one offset meet on a link, and all links
+    /// share the hops.
+    fn on_graph(&self, graph: &Graph, request: &Request<'_>, claims: Claims) -> Claims {
         let offsets = request.kept("bruck offsets", || Offsets::new(graph, self.numbers.ranks()));
-        let (links, mut floor) = (graph.links().into(), 0);
+        let (links, mut floor, mut hops_floor) = (graph.links().into(), 0, 0);
         for (digit, values) in self.steps() {
-            let (mut carried, mut most) = (0u128, 0u128);
+            let (mut carried, mut most, mut farthest) = (0u128, 0u128, 0);
             for z in values {
                 let own = u128::from(self.blocks_of(digit, z));
-                let OnLinks { hops, meeting } = offsets.0[z as usize * digit.weight as usize];
-                carried += own * u128::from(hops);
-                most = most.max(own * u128::from(meeting));
+                let on_links = offsets.0[z as usize * digit.weight as usize];
+                carried += own * u128::from(on_links.hops);
+                most = most.max(own * u128::from(on_links.meeting));
+                farthest = on_links.farthest.max(farthest);
             }
             floor += carried.div_ceil(links).max(most);
+            hops_floor += u128::from(farthest);
         }
-        Claims { link_bytes_floor: claims.link_bytes_floor.max(request.bytes(floor)), ..claims }
+        let link_bytes_floor = match offsets.1 {
+            true => claims.link_bytes_floor.max(request.bytes(floor)),
+            false => claims.link_bytes_floor,
+        };
+        Claims { link_bytes_floor, hops_floor, ..claims }
     }
 
     /// The rank at the offset of a slot, or against it.
@@ -230,37 +238,48 @@ impl Index {
     }
 }
 
-/// The messages from each rank to the rank at one offset: their hops in all, and how many meet on a link.
+/// The messages from some ranks to the rank at one offset: their hops in all and the most of one, and how many meet
+/// on a link.
 #[derive(Clone, Copy, Default)]
 struct OnLinks {
     hops: u64,
+    farthest: u32,
     meeting: u32,
 }
 
-/// By offset, its messages on the links of a graph.
-struct Offsets(Vec<OnLinks>);
+/// By offset, its messages on the links of a graph, and whether these have equal bandwidths.
+struct Offsets(Vec<OnLinks>, bool);
 
 impl Offsets {
-    /// Ranks, at most, whose routes are followed: a second for all pairs.
-    const MOST_RANKS: u32 = 2048;
+    /// Ranks up to which the routes of all are followed, and of how many beyond.
+    const MOST: [u32; 2] = [2048, 4];
+    /// The most links of the routes that are followed: part of a second.
+    const VISITED: u64 = 1 << 26;
 
     fn new(graph: &Graph, ranks: u32) -> Self {
+        let most = Self::MOST[usize::from(ranks > Self::MOST[0])].min(ranks);
+        let links = u64::from(ranks) * u64::from(graph.diameter().max(1));
+        let some = u64::from(most).min(Self::VISITED / links);
         let (mut carried, mut links) = (vec![0; graph.links() as usize], Vec::new());
         let mut of = |offset| {
-            carried.fill(0);
             let mut found = OnLinks::default();
-            for from in 0..ranks {
-                links.clear();
+            // With the first and the last one, since offsets carry from digit to digit.
+            let last = u64::from(ranks) - 1;
+            for from in (0..some).map(|i| (i * last / (some - 1).max(1)) as u32) {
+                let before = links.len();
                 graph.own_links(Rank(from), Rank((from + offset) % ranks), &mut links);
-                found.hops += links.len() as u64;
-                for link in &links {
-                    carried[link.0 as usize] += 1;
-                    found.meeting = found.meeting.max(carried[link.0 as usize]);
-                }
+                found.farthest = found.farthest.max((links.len() - before) as u32);
             }
+            found.hops = links.len() as u64;
+            for &LinkId(link) in &links {
+                carried[link as usize] += 1;
+                found.meeting = found.meeting.max(carried[link as usize]);
+            }
+            links.drain(..).for_each(|LinkId(link)| carried[link as usize] = 0);
             found
         };
-        Self((0..ranks).map(&mut of).collect())
+        let equal = graph.link_kinds().iter().all(|kind| kind.capacity == Capacity::CLASS);
+        Self((0..ranks).map(&mut of).collect(), equal)
     }
 }
 
@@ -391,11 +410,8 @@ impl Algorithm for Bruck {
         if let Some(grid) = grid {
             claims = index.on_links(grid, request, claims);
         }
-        if let Shape::Graph(graph) = request.topology.shape()
-            && graph.lattice().is_some_and(|lattice| !lattice.faults().is_empty())
-            && ranks <= Offsets::MOST_RANKS
-        {
-            claims = index.on_broken(graph, request, claims);
+        if let Shape::Graph(graph) = request.topology.shape() {
+            claims = index.on_graph(graph, request, claims);
         }
         let solution = Solution::new(request, values, index, claims).with("radix", radix);
         Ok(if grid.is_some() { solution } else { solution.without(DIGITS.name) })
