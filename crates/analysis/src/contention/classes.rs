@@ -195,12 +195,10 @@ impl Order {
         let [from, to] = [from, to].map(|of| self.vertex(of));
         let [first, last] = [to, from].map(|vertex| self.place[vertex as usize]);
         if first <= last {
-            let mut after = self.reached(to, true, |place| place <= last);
-            if after.contains(&from) {
+            let Some([mut after, mut moved]) = self.between(to, from, first..=last) else {
                 return false;
-            }
+            };
             // All that leads to the edge moves before all that it leads to, within their places.
-            let mut moved = self.reached(from, false, |place| place >= first);
             let by_place = |&vertex: &u32| self.place[vertex as usize];
             moved.sort_unstable_by_key(by_place);
             after.sort_unstable_by_key(by_place);
@@ -216,23 +214,37 @@ impl Order {
         true
     }
 
-    /// The vertices that edges lead to, after or before a vertex, within some places.
-    fn reached(&mut self, from: u32, after: bool, within: impl Fn(u32) -> bool) -> Vec<u32> {
-        let edges = if after { &self.after } else { &self.before };
-        self.searches += 1;
-        self.seen[from as usize] = self.searches;
-        let mut found = vec![from];
-        let mut next = 0;
-        while let Some(&at) = found.get(next) {
-            next += 1;
-            for &to in &edges[at as usize] {
+    /// The vertices of some places that edges lead to from `first`, and those that lead to `last`; `None` where an
+    /// edge leads from the former to the latter. The fewer ones are followed, so that these are found soon.
+    fn between(
+        &mut self,
+        first: u32,
+        last: u32,
+        places: std::ops::RangeInclusive<u32>,
+    ) -> Option<[Vec<u32>; 2]> {
+        let (mut found, mut next) = ([vec![first], vec![last]], [0, 0]);
+        self.searches += 2;
+        let number = [self.searches - 1, self.searches];
+        self.seen[first as usize] = number[0];
+        if self.seen[last as usize] == number[0] {
+            return None;
+        }
+        self.seen[last as usize] = number[1];
+        loop {
+            let open = [0, 1].into_iter().filter(|&side| next[side] < found[side].len());
+            let Some(side) = open.min_by_key(|&side| found[side].len()) else { return Some(found) };
+            let at = found[side][next[side]] as usize;
+            next[side] += 1;
+            let edges = if side == 0 { &self.after[at] } else { &self.before[at] };
+            for &to in edges.iter().filter(|&&to| places.contains(&self.place[to as usize])) {
                 let seen = &mut self.seen[to as usize];
-                if *seen != self.searches && within(self.place[to as usize]) {
-                    *seen = self.searches;
-                    found.push(to);
+                if *seen == number[1 - side] {
+                    return None;
+                }
+                if std::mem::replace(seen, number[side]) != number[side] {
+                    found[side].push(to);
                 }
             }
         }
-        found
     }
 }
