@@ -10,6 +10,8 @@ use super::{Found, MUCH_WORK, PART_FOR_ALL_SIZES, Pool, WORK_PER_SETTING};
 use crate::envelope::{bends, envelope, is_below, promise};
 use crate::price::{Price, Priced, Pricing, best_time};
 
+/// The floors that are raised at once: the same number on every computer.
+const RAISED: usize = 8;
 /// The most ranks that raise a floor at first, and then.
 const SOME: [u32; 2] = [4, 64];
 
@@ -39,12 +41,16 @@ impl Pool<'_> {
             let is_new = |&&(place, work): &&(usize, u128)| {
                 work > MUCH_WORK && self.candidates[place].samples < 2
             };
-            let new: Vec<usize> = works.iter().filter(is_new).map(|&(place, _)| place).collect();
+            // No floor is raised of those behind the one to count.
+            let next = works.iter().position(|(_, work)| *work <= self.left);
+            let before = &works[..next.map_or(works.len(), |next| next + 1)];
+            let new = before.iter().filter(is_new).map(|&(place, _)| place).take(RAISED);
+            let new: Vec<usize> = new.collect();
             if !new.is_empty() {
                 self.raise_floors(&new);
                 continue;
             }
-            let Some(&(place, work)) = works.iter().find(|(_, work)| *work <= self.left) else {
+            let Some((place, work)) = next.map(|next| works[next]) else {
                 // The least floors of those that take too long to count are raised once more.
                 let is_new = |&&(place, _): &&(usize, u128)| self.candidates[place].samples < 3;
                 let Some(&(place, _)) = works.iter().find(is_new).filter(|_| self.samples > 0)
