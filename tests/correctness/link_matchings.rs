@@ -130,6 +130,19 @@ fn steps_and_volume_come_close_to_the_bounds() {
     }
 }
 
+/// Of more than 512 ranks the first fit stays.
+#[test]
+fn many_ranks_are_served_as_claimed() {
+    let machines = [("hyperx:23x23", 1.1), ("twisted-torus:8x8x16", 1.5), ("dragonfly:4,8,4", 1.5)];
+    for (text, most) in &machines[..common::reach(1, machines.len())] {
+        let machine = named(text, 1);
+        check(&machine, 1);
+        let bound = best_bounds(&all_to_all(&machine), &machine, None).link_blocks;
+        let steps = f64::from(planned(&machine, 1).rule().steps());
+        assert!(steps < most * bound, "{text}: {steps} steps, the bound is {bound}");
+    }
+}
+
 /// More messages on a link than make ports the limit change nothing: 63 blocks leave a port.
 #[test]
 fn no_more_messages_share_a_link_than_are_of_use() {
@@ -233,7 +246,7 @@ fn rankings_price_what_is_of_use() {
     let refused = |text, ports| -> String { settings(text, ports).unwrap_err().to_string() };
     assert_eq!(priced("torus:4x4", 1), ["1"]);
     assert_eq!(priced("mesh:4x4*2", 1), ["1"]);
-    assert_eq!(refused("torus:27x19", 1), "requires at most 512 ranks; there are 513 ranks");
+    assert_eq!(refused("torus:241x17", 1), "requires at most 4096 ranks; there are 4097 ranks");
     let needs = "requires a grid, a graph, or nodes on one";
     assert_eq!(refused("full:16", 1), format!("{needs}, which full:16 is not"));
     assert_eq!(refused("cluster:4*4", 1), format!("{needs}, which cluster:4*4 is not"));

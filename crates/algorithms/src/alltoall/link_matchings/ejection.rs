@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::Assignment;
 use super::network::{Hop, Network, Onward};
+use super::{Assignment, SEARCHED};
 
 /// The most entries of [`Search::held`]: 64 MB.
 const MOST_HELD: usize = 1 << 24;
@@ -13,10 +13,10 @@ const MOST_HELD: usize = 1 << 24;
 /// Entries of [`Search::costs`] that one search computes, and more for the cube of the ranks.
 const WORK: u64 = 1 << 28;
 const WORK_OF_RANKS: u64 = 1 << 6;
-/// Entries of it without any success, for each pair of ranks up to a limit, and as many times those up to the last
-/// success, at most.
+/// Entries of it without any success: for each pair of few ranks up to a limit, and for each of many ranks; and as many
+/// times those up to the last success, at most.
 const PATIENCE: u64 = 1 << 26;
-const PATIENCE_OF_PAIR: u64 = 1 << 18;
+const PATIENCE_OF_PAIR: [u64; 2] = [1 << 18, 1 << 12];
 const PATIENCE_OF_WORK: u64 = 8;
 /// The work of an insertion besides its costs, and more for each message on a link.
 const WORK_OF_INSERTION: u64 = 1 << 12;
@@ -61,16 +61,24 @@ fn most_work(ranks: u32) -> u64 {
     WORK + WORK_OF_RANKS * u64::from(ranks).pow(3)
 }
 
-/// Estimated seconds of one search and the first fit before it.
-pub(super) fn seconds(ranks: u32) -> f64 {
+/// Estimated seconds of one search and the first fit before it, or of the first fit where nothing is searched.
+pub(super) fn seconds(network: &Network) -> f64 {
     const SECONDS_OF_WORK: f64 = 1e-10;
-    const SECONDS_OF_FIRST_FIT: f64 = 4e-9;
-    SECONDS_OF_WORK * most_work(ranks) as f64 + SECONDS_OF_FIRST_FIT * f64::from(ranks).powi(3)
+    /// Of the first fit, by message and by link on its shortest routes.
+    const SECONDS_OF_MESSAGE: f64 = 5e-7;
+    const SECONDS_OF_LINK: f64 = 9e-9;
+    let ranks = network.ranks() as u32;
+    let work = if ranks <= SEARCHED { most_work(ranks) } else { 0 };
+    let of_message = SECONDS_OF_MESSAGE + SECONDS_OF_LINK * network.links_of_message();
+    SECONDS_OF_WORK * work as f64 + f64::from(ranks).powi(2) * of_message
 }
 
 /// Removes steps of an assignment, then lowers the messages on links of each step. An assignment
 /// too large for the search stays as it is.
 pub(super) fn improve(network: &Network, link_messages: u32, first: Assignment) -> Assignment {
+    if network.ranks() > SEARCHED as usize {
+        return first;
+    }
     let (mut best, least) = (first, network.least_steps(link_messages));
     if best.steps > least
         && let Some(mut search) = Search::new(network, &best, link_messages)
@@ -106,7 +114,8 @@ impl<'n> Search<'n> {
             }
         }
         let most_work = most_work(ranks as u32);
-        let patience = PATIENCE.min(PATIENCE_OF_PAIR * (ranks as u64).pow(2)).min(most_work);
+        let [few, many] = PATIENCE_OF_PAIR.map(|of_pair| of_pair * (ranks as u64).pow(2));
+        let patience = PATIENCE.min(few).max(many).min(most_work);
         let weight = |message| 5 * network.distance(message).clamp(1, 1 << 10);
         let mut search = Self {
             network,

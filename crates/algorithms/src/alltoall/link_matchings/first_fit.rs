@@ -1,12 +1,19 @@
 //! First fit: each message in the first step with room, the longest first.
 
-use super::Assignment;
+use topocoll_topology::coprime;
+
 use super::network::{Network, Onward};
+use super::{Assignment, SEARCHED};
 
 /// Words of a block.
 const WORDS: usize = 4;
 /// Steps of a block.
 const BLOCK: u32 = 64 * WORDS as u32;
+
+/// On more than [`SEARCHED`] ranks, messages of this many distances in rank come one after the other, and into these
+/// last blocks, so that time grows with the messages.
+const DISTANCES: usize = 384;
+const LAST: u32 = 2;
 
 /// Some steps, one bit each.
 type Block = [u64; WORDS];
@@ -56,11 +63,21 @@ impl Full {
 /// or by their sender.
 pub(super) fn first_fit(network: &Network, link_messages: u32, by_distance: bool) -> Assignment {
     let ranks = network.ranks();
+    let (distances, last) = match ranks <= SEARCHED as usize {
+        true => (ranks, u32::MAX),
+        false => (DISTANCES, LAST),
+    };
+    let apart = coprime(ranks as u64 * 89 / 144, ranks as u64) as usize;
     let mut order: Vec<usize> = network.messages().collect();
     order.sort_by_cached_key(|&message| {
-        let (from, to) = (message / ranks, message % ranks);
+        let distance = (message % ranks + ranks - message / ranks) % ranks;
         let hops = std::cmp::Reverse(network.distance(message));
-        (hops, if by_distance { (to + ranks - from) % ranks } else { 0 }, message)
+        (
+            distance * apart % ranks / distances,
+            hops,
+            if by_distance { distance } else { 0 },
+            message,
+        )
     });
     let mut assignment = Assignment::new(network);
     let room: Vec<u32> = (0..network.shared()).map(|i| network.room(i, link_messages)).collect();
@@ -76,7 +93,8 @@ pub(super) fn first_fit(network: &Network, link_messages: u32, by_distance: bool
         for hop in &onward.hops {
             open[hop.to] = open[hop.to].min(open[hop.from].max(full[hop.bundle].open));
         }
-        let mut block = open[onward.places() - 1];
+        let recent = (assignment.steps / BLOCK).saturating_sub(last);
+        let mut block = open[onward.places() - 1].max(recent);
         let step = loop {
             let left = ports.iter().fold([!0; WORDS], |left, &port| {
                 both(left, full[port].block(block), |left, full| left & !full)

@@ -147,7 +147,7 @@ impl Network {
             open.clear();
             open.push(to as u32);
             let mut next = 0;
-            while let Some(&at) = open.get(next) {
+            while let Some(&at) = open.get(next).filter(|_| open.len() < vertices) {
                 next += 1;
                 for &before in &entering[at as usize] {
                     if row[before as usize] == FAR {
@@ -221,6 +221,18 @@ impl Network {
     pub(super) fn shared(&self) -> usize {
         let of_nodes = if self.several() { self.sizes.len() } else { 0 };
         self.bundles.len() + 2 * (self.ranks + of_nodes)
+    }
+
+    /// The links on all shortest routes of a message, on average over some.
+    pub(super) fn links_of_message(&self) -> f64 {
+        const SOME: usize = 256;
+        let all = self.ranks * self.ranks;
+        let mut onward = Onward::default();
+        let links = |i: usize| {
+            onward.find(self, (2 * i + 1) * all / (2 * SOME), 0);
+            onward.hops.len()
+        };
+        (0..SOME).map(links).sum::<usize>() as f64 / SOME as f64
     }
 
     /// The messages that a bundle or port takes in a step with `link_messages` on a link.
