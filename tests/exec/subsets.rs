@@ -256,7 +256,11 @@ proptest! {
                 // A search finds the lengths of links.
                 let no_lower = |more: f64, less: f64| more >= less * (1.0 - 1e-3);
                 prop_assert!(no_lower(bounds.link_blocks, before.link_blocks), "{}", machine.name);
-                prop_assert!(no_lower(bounds.seconds, before.seconds), "{}", machine.name);
+                prop_assert!(
+                    no_lower(bounds.seconds, before.seconds),
+                    "{}: {count} ranks: {bounds:?}, one less: {before:?}",
+                    machine.name
+                );
                 before = bounds;
             }
         }

@@ -30,8 +30,8 @@ pub struct Budget<'p> {
     pub memory: u128,
     /// The most route segments, in all, for settings whose floors are below the best exact price.
     pub work: u128,
-    /// The most seconds of one core, as estimated, for one search of a ranking. It is run if it may find a
-    /// schedule more than 2 % faster than the best.
+    /// The most seconds of one core, as estimated, for one search of a ranking, and as many times more as the schedule
+    /// that it may find is faster than the best. It is run if that is more than 2 %.
     pub search: f64,
     /// The most messages of all simulations that decide a ranking [without barriers](Exchange::sync).
     pub messages: u64,

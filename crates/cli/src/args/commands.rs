@@ -58,8 +58,8 @@ pub(crate) struct Select {
     /// machine gives the cost of a barrier]
     #[arg(long)]
     pub(crate) sync: Option<Sync>,
-    /// Seconds of one core, as estimated, such as 10s: for each search for a schedule [default: 1], and
-    /// for all simulations together [default: 10, unlimited up to 256 ranks]
+    /// Seconds of one core, as estimated, such as 10s: for each search for a schedule [default: 0.4,
+    /// and longer where much is to gain], and for all simulations together [default: 10, unlimited up to 256 ranks]
     #[arg(long, value_name = "SECONDS", value_parser = budget, allow_hyphen_values = true)]
     pub(crate) budget: Option<f64>,
     #[command(flatten)]
@@ -419,8 +419,8 @@ pub(crate) struct Sweep {
     /// Simulate by this model, at each block size, each algorithm's best setting by the steps model
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
-    /// Seconds of one core, as estimated, such as 10s: for each search for a schedule [default: 1], and
-    /// for all simulations together [default: 10, unlimited up to 256 ranks]
+    /// Seconds of one core, as estimated, such as 10s: for each search for a schedule [default: 0.4,
+    /// and longer where much is to gain], and for all simulations together [default: 10, unlimited up to 256 ranks]
     #[arg(long, value_name = "SECONDS", value_parser = budget, allow_hyphen_values = true)]
     pub(crate) budget: Option<f64>,
     /// List the Pareto front of startups and volume at one block size

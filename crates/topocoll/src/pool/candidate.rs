@@ -156,8 +156,8 @@ impl Solved {
         let mut is_first = true;
         settings.retain(|setting| {
             let search = fewer.search(algorithm, setting);
-            let fits =
-                search.is_none_or(|search| searches.may_or_listed(&algorithm.info().name, &search));
+            let fits = search
+                .is_none_or(|search| searches.may_or_listed(&algorithm.info().name, &search, 1.0));
             std::mem::replace(&mut is_first, false) || fits
         });
         settings.iter_mut().for_each(|setting| setting.extend(of_every_algorithm(given)));

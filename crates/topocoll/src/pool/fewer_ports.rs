@@ -89,8 +89,8 @@ impl Pool<'_> {
                     fewer.search(algorithm, setting).is_none_or(|search| {
                         kind != Some(Kind::Rules)
                             && worth(&search.least)
-                            && self.searches.may(&search)
-                            && expected().is_none_or(|claims| worth(&claims))
+                                .is_some_and(|share| self.searches.may(&search, share))
+                            && expected().is_none_or(|claims| worth(&claims).is_some())
                     })
                 };
                 if !may(&Parameters::new()) {

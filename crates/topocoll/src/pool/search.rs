@@ -23,14 +23,15 @@ impl Searches {
         Self { most: seconds, left_out: Vec::new() }
     }
 
-    /// Whether a search is within the budget.
-    pub(super) fn may(&self, search: &Search) -> bool {
-        search.seconds <= self.most
+    /// Whether a search that may find a schedule of this share of the best time is within the budget: what may be
+    /// twice as fast may take twice as long.
+    pub(super) fn may(&self, search: &Search, share: f64) -> bool {
+        search.seconds * share <= self.most
     }
 
     /// The same; if it is not, it is listed.
-    pub(super) fn may_or_listed(&mut self, name: &str, search: &Search) -> bool {
-        if self.may(search) {
+    pub(super) fn may_or_listed(&mut self, name: &str, search: &Search, share: f64) -> bool {
+        if self.may(search, share) {
             return true;
         }
         let seconds = search.seconds;
@@ -57,7 +58,8 @@ impl<'x> Pool<'x> {
         let (name, request) = (&*algorithm.info().name, self.exchange().request());
         let before = self.candidates.len();
         let mut settings = Vec::new();
-        if self.worth()(&first.least) && self.searches.may_or_listed(name, first) {
+        let share = self.worth()(&first.least);
+        if share.is_some_and(|share| self.searches.may_or_listed(name, first, share)) {
             match request.candidates(algorithm) {
                 Ok(candidates) => settings = candidates,
                 Err(reason) => return self.rejected.push(Rejected::new(name, &reason)),
@@ -87,23 +89,23 @@ impl<'x> Pool<'x> {
     fn may_search(&mut self, algorithm: &'x dyn Algorithm, setting: &Parameters) -> bool {
         let request = self.exchange().request();
         let Some(search) = request.search(algorithm, setting) else { return false };
-        if !self.worth()(&search.least) {
-            return false;
-        }
-        self.searches.may_or_listed(&algorithm.info().name, &search)
-            && request.expected(algorithm, setting).is_none_or(|claims| self.worth()(&claims))
+        let Some(share) = self.worth()(&search.least) else { return false };
+        self.searches.may_or_listed(&algorithm.info().name, &search, share)
+            && request
+                .expected(algorithm, setting)
+                .is_none_or(|claims| self.worth()(&claims).is_some())
     }
 
-    /// Whether a schedule of at least some claims may be faster by more than a little than the best at some
-    /// block size.
-    pub(super) fn worth(&self) -> impl Fn(&Claims) -> bool + Sync {
+    /// The least share of the best time at some block size that a schedule of at least some claims may take, if it
+    /// may be faster by more than a little.
+    pub(super) fn worth(&self) -> impl Fn(&Claims) -> Option<f64> + Sync {
         let (lines, _) = self.lines();
         let lowest = envelope(&lines);
         let sizes = bends(&lowest);
         move |least| {
             let floor = self.pricing.at_least(least).line(self.reference());
-            let promise = promise(floor, &lines, &lowest, &sizes);
-            lines.is_empty() || promise.is_some_and(|share| share < WORTH)
+            let promise = promise(floor, &lines, &lowest, &sizes).filter(|&share| share < WORTH);
+            if lines.is_empty() { Some(1.0) } else { promise }
         }
     }
 }
