@@ -4,11 +4,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use common::{MEMORY, claims, schedule_of, serving};
+use common::{MEMORY, claims, schedule_of, serving, setting};
 use topocoll::{
     Capacity, Collective, Counts, Grid, LinkId, LinkKind, ListedGraph, Machine, Measure,
-    Parameters, PerClass, Problem, Rank, Route, Schedule, Setting, Step, best_bounds, bounds,
-    count, machine, spec,
+    Parameters, PerClass, Problem, Rank, Route, Schedule, Step, best_bounds, bounds, count,
+    machine, spec,
 };
 
 fn input(name: &str) -> String {
@@ -50,7 +50,7 @@ fn floors_of_bruck_are_its_volumes_with_one_port() {
         let machine = machine(text).unwrap();
         let problem = on(&machine, Collective::AllToAll, 3);
         for radix in [2, 3, 5, 8] {
-            let setting = Parameters::from([("radix".to_owned(), Setting::Integer(radix))]);
+            let setting = setting(&format!("radix={radix}"));
             let schedule = schedule_of(&machine, &problem, "bruck", &setting).unwrap();
             let claims = claims(&machine, &problem, "bruck", &setting).unwrap();
             let counts = count(&schedule, &machine, None, MEMORY).unwrap();

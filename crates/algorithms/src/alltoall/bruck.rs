@@ -221,10 +221,7 @@ impl Index {
             floor += carried.div_ceil(links).max(most);
             hops_floor += u128::from(farthest);
         }
-        let link_bytes_floor = match offsets.1 {
-            true => claims.link_bytes_floor.max(request.bytes(floor)),
-            false => claims.link_bytes_floor,
-        };
+        let link_bytes_floor = claims.link_bytes_floor.max(request.bytes(floor));
         Claims { link_bytes_floor, hops_floor, ..claims }
     }
 
@@ -247,8 +244,8 @@ struct OnLinks {
     meeting: u32,
 }
 
-/// By offset, its messages on the links of a graph, and whether these have equal bandwidths.
-struct Offsets(Vec<OnLinks>, bool);
+/// By offset, its messages on the links of a graph; only the farthest where links differ in bandwidth.
+struct Offsets(Vec<OnLinks>);
 
 impl Offsets {
     /// Ranks up to which the routes of all are followed, and of how many beyond.
@@ -260,6 +257,7 @@ impl Offsets {
         let most = Self::MOST[usize::from(ranks > Self::MOST[0])].min(ranks);
         let links = u64::from(ranks) * u64::from(graph.diameter().max(1));
         let some = u64::from(most).min(Self::VISITED / links);
+        let are_equal = graph.link_kinds().iter().all(|kind| kind.capacity == Capacity::CLASS);
         let (mut carried, mut links) = (vec![0; graph.links() as usize], Vec::new());
         let mut of = |offset| {
             let mut found = OnLinks::default();
@@ -270,6 +268,9 @@ impl Offsets {
                 graph.own_links(Rank(from), Rank((from + offset) % ranks), &mut links);
                 found.farthest = found.farthest.max((links.len() - before) as u32);
             }
+            if !are_equal {
+                links.clear();
+            }
             found.hops = links.len() as u64;
             for &LinkId(link) in &links {
                 carried[link as usize] += 1;
@@ -278,8 +279,7 @@ impl Offsets {
             links.drain(..).for_each(|LinkId(link)| carried[link as usize] = 0);
             found
         };
-        let equal = graph.link_kinds().iter().all(|kind| kind.capacity == Capacity::CLASS);
-        Self((0..ranks).map(&mut of).collect(), equal)
+        Self((0..ranks).map(&mut of).collect())
     }
 }
 
