@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 
-use common::{MEMORY, check_promises, claims, exchange, find, problem, schedule_of, select, sweep};
+use common::{
+    MEMORY, check_promises, claims, exchange, find, problem, reach, schedule_of, select, sweep,
+    with_ports,
+};
 use rayon::prelude::*;
 use topocoll::{
     Capacity, Collective, LinkKind, ListedGraph, Machine, Method, Parameters, Problem, Rank,
-    Request, Route, Schedule, Setting, Step, best_bounds, count, machine,
+    Request, Route, Schedule, Setting, Step, best_bounds, count,
 };
 
 fn all_to_all(machine: &Machine) -> Problem {
@@ -15,12 +18,6 @@ fn all_to_all(machine: &Machine) -> Problem {
 
 fn messages(link_messages: u64) -> Parameters {
     Parameters::from([("link_messages".to_owned(), Setting::Integer(link_messages))])
-}
-
-fn named(text: &str, ports: u32) -> Machine {
-    let mut machine = machine(text).unwrap();
-    machine.set_ports(ports);
-    machine
 }
 
 fn planned(machine: &Machine, link_messages: u64) -> Schedule {
@@ -95,7 +92,7 @@ fn every_network_is_served_as_claimed() {
         "torus:2/0",
         "hypercube:1*4",
     ];
-    let networks = NETWORKS.iter().flat_map(|text| [1, 3].map(|ports| named(text, ports)));
+    let networks = NETWORKS.iter().flat_map(|text| [1, 3].map(|ports| with_ports(text, ports)));
     let machines: Vec<_> = networks.chain(common::drawn_graphs()).collect();
     machines.par_iter().for_each(|machine| [1, 2, 4].into_iter().for_each(|n| check(machine, n)));
 }
@@ -120,7 +117,7 @@ fn steps_and_volume_come_close_to_the_bounds() {
         ("torus:8x8/1,1/0,0+0/4,4+1", 4, 1, 74, 1.02),
         ("mesh:8x8/3,3/4,4/0,0+1", 4, 1, 177, 1.11),
     ] {
-        let machine = named(text, ports);
+        let machine = with_ports(text, ports);
         let schedule = planned(&machine, link_messages);
         let counts = count(&schedule, &machine, None, MEMORY).unwrap();
         let bound = best_bounds(&all_to_all(&machine), &machine, None).link_blocks;
@@ -134,8 +131,8 @@ fn steps_and_volume_come_close_to_the_bounds() {
 #[test]
 fn many_ranks_are_served_as_claimed() {
     let machines = [("hyperx:23x23", 1.1), ("twisted-torus:8x8x16", 1.5), ("dragonfly:4,8,4", 1.5)];
-    for (text, most) in &machines[..common::reach(1, machines.len())] {
-        let machine = named(text, 1);
+    for (text, most) in &machines[..reach(1, machines.len())] {
+        let machine = with_ports(text, 1);
         check(&machine, 1);
         let bound = best_bounds(&all_to_all(&machine), &machine, None).link_blocks;
         let steps = f64::from(planned(&machine, 1).rule().steps());
@@ -146,7 +143,7 @@ fn many_ranks_are_served_as_claimed() {
 /// More messages on a link than make ports the limit change nothing: 63 blocks leave a port.
 #[test]
 fn no_more_messages_share_a_link_than_are_of_use() {
-    let machine = named("fat-tree:8,2", 1);
+    let machine = with_ports("fat-tree:8,2", 1);
     let counts = count(&planned(&machine, 1024), &machine, None, MEMORY).unwrap();
     assert_eq!((counts.steps, counts.link_conflicts), (63, 0));
 }
@@ -212,7 +209,7 @@ fn parallel_and_faster_links_carry_more() {
 /// One graph, asked for different ports and messages.
 #[test]
 fn a_graph_keeps_its_plans_apart() {
-    let mut machine = named("hypercube:4", 1);
+    let mut machine = with_ports("hypercube:4", 1);
     let mut steps = |ports, link_messages| {
         machine.set_ports(ports);
         let found = count(&planned(&machine, link_messages), &machine, None, MEMORY).unwrap();
@@ -231,7 +228,7 @@ fn a_graph_keeps_its_plans_apart() {
 #[test]
 fn rankings_price_what_is_of_use() {
     let settings = |text, ports| {
-        let machine = named(text, ports);
+        let machine = with_ports(text, ports);
         let problem = all_to_all(&machine);
         let request = Request::new(&problem, &*machine.topology);
         let found = request.candidates(find("link-matchings").unwrap());
@@ -254,7 +251,7 @@ fn rankings_price_what_is_of_use() {
 
 #[test]
 fn what_is_named_is_planned() {
-    let machine = named("torus:4x4", 4);
+    let machine = with_ports("torus:4x4", 4);
     let problem = all_to_all(&machine);
     let selection = select(&machine, &problem);
     // It saves nothing here.
@@ -287,7 +284,7 @@ fn machines_of_512_ranks_are_planned_in_less_than_a_minute() {
         ("fat-tree:8,3", 1, 1, 1.0),
         ("dragonfly:4,8,4,16", 4, 1, 1.07),
     ] {
-        let machine = named(text, ports);
+        let machine = with_ports(text, ports);
         let begin = std::time::Instant::now();
         let schedule = planned(&machine, link_messages);
         let seconds = begin.elapsed().as_secs_f64();
