@@ -241,6 +241,33 @@ fn parts_of_blocks_move() {
     check_promises(&machine, find("repair").unwrap(), &problem, &setting, Method::Replay);
 }
 
+/// Paths are found once for parts of blocks of all sizes: the steps are the same, and the volume is nearly the share.
+#[test]
+fn blocks_of_all_sizes_take_the_same_paths() {
+    let setting =
+        [("of", "neighbour-rings"), ("of.parts", "bytes"), ("moved", "all"), ("on", "whole")];
+    let setting = setting.map(|(name, word)| (name.to_owned(), Setting::from(word))).into();
+    for text in ["torus:4x4/1,1", "torus:3x4x2/0,0,1", "mesh:4x5/1,1"] {
+        let machine = with_ports(text, 6);
+        let cost = |bytes: u64| {
+            let problem = problem(&machine, Collective::AllToAll, bytes);
+            check_promises(&machine, find("repair").unwrap(), &problem, &setting, Method::Replay);
+            let claims = claims(&machine, &problem, "repair", &setting).unwrap();
+            (claims.steps, claims.bytes as f64 / bytes as f64)
+        };
+        let (steps, volume) = cost(1024);
+        for bytes in [3, 64, 1000, 123_456, 1 << 30] {
+            let (own_steps, own_volume) = cost(bytes);
+            let rounded = volume * (6.0 / bytes as f64).max(0.02);
+            assert_eq!(own_steps, steps, "{text} {bytes}");
+            assert!(
+                (own_volume - volume).abs() <= rounded,
+                "{text} {bytes}: {own_volume} {volume}"
+            );
+        }
+    }
+}
+
 #[test]
 fn other_requests_are_refused() {
     let refused_with = |ports, text: &str, setting: &[(&str, Setting)]| {

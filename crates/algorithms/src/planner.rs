@@ -20,8 +20,8 @@ pub struct Planner {
     kept: Mutex<Vec<(Key, Arc<dyn Any + Send + Sync>)>>,
 }
 
-/// A machine, and all else that a value depends on, with the name of what it is.
-type Key = (Identity, String);
+/// A machine, its ranks, and all else that a value depends on, with the name of what it is.
+type Key = (Identity, u32, String);
 
 /// Equal only for equal machines.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,8 +50,11 @@ impl Identity {
 }
 
 impl Planner {
-    /// The most values that are kept.
+    /// Values that are kept of any machines, and the most of small ones.
     const KEPT: usize = 64;
+    const MOST_KEPT: usize = 1024;
+    /// Pairs of ranks, with which values grow, of the machines of more values than [`KEPT`](Self::KEPT).
+    const PAIRS: u128 = 1 << 24;
 
     /// A planner with the algorithms of a catalogue.
     #[must_use]
@@ -81,8 +84,10 @@ impl Planner {
             Some(place) => kept.remove(place),
             None => (key.clone(), new? as _),
         };
-        if kept.len() == Self::KEPT {
-            kept.remove(0);
+        let pairs = |(_, ranks, _): &Key| u128::from(*ranks).pow(2);
+        let mut all = pairs(&key) + kept.iter().map(|(key, _)| pairs(key)).sum::<u128>();
+        while kept.len() >= Self::KEPT && (all > Self::PAIRS || kept.len() == Self::MOST_KEPT) {
+            all -= pairs(&kept.remove(0).0);
         }
         kept.push((key, Arc::clone(&value)));
         value.downcast().ok()
@@ -97,7 +102,7 @@ impl<'r> Request<'r> {
         of: impl Into<String>,
         compute: impl FnOnce() -> V,
     ) -> Arc<V> {
-        let key = (Identity::of(self.topology), of.into());
+        let key = (Identity::of(self.topology), self.topology.ranks(), of.into());
         self.planner.keep(&key, None).unwrap_or_else(|| {
             let new = Arc::new(compute());
             self.planner.keep(&key, Some(new)).expect("bug: nothing is kept")

@@ -19,6 +19,9 @@
 //! the messages of all ranks, and with the blocks that meet failures: of 4,096 ranks about 40,000 a failed node. So
 //! 4,096 ranks, which have 16 million blocks, take seconds.
 //!
+//! Paths of parts of blocks are found for blocks of one size, and those of other sizes take them, so a machine is
+//! repaired once for all sizes.
+//!
 //! Claim: as many steps as are used, and in each the largest message. There is no link contention if the
 //! schedule has none, so one port is enough. On `torus:8x8` with a failed link and 1 port, `coloured-rings`
 //! takes 28 steps and 114 blocks instead of 28 and 108. `tests/correctness/repair.rs` has other failures.
@@ -27,17 +30,19 @@ mod connections;
 mod equivalent;
 mod exceptions;
 mod follow;
+mod listed;
 mod paths;
 
 use std::sync::Arc;
 
-use topocoll_schedule::{Block, Message, Origin, Parameters, Part, Problem, Recorder, Schedule};
+use topocoll_schedule::{Message, Origin, Parameters, Problem, Schedule};
 use topocoll_topology::{Graph, Rank, Shape, Topology};
 
-use self::connections::{Connection, Connections, Steps};
+use self::connections::{Connections, Steps};
 use self::equivalent::{can_follow, translations};
 use self::exceptions::{Excepted, Exceptions, Whole};
-use self::follow::{Followed, NONE};
+use self::follow::{Followed, NONE, parts};
+use self::listed::{messages, recorded};
 use self::paths::{Near, Paths, Piece, reach_all};
 use super::coloured_rings::ColouredRings;
 use super::link_matchings::LinkMatchings;
@@ -52,6 +57,9 @@ const MOST_LISTED: u32 = 512;
 
 /// Pieces of blocks whose paths are listed, at most, if only blocks that were cut move.
 const MOST_EXCEPTIONS: usize = 1 << 18;
+
+/// The size of the blocks for whose parts paths are found, in bytes, if any block may move.
+const USUAL_BYTES: u64 = 1024;
 
 /// Steps of the result, at most.
 const MOST_STEPS: u64 = 4096;
@@ -111,16 +119,15 @@ const LONGER: u64 = 8;
 struct Repaired {
     made: Made,
     steps: u32,
-    /// Sums over steps of the largest message, in bytes if blocks are split and in blocks if not, and of the
-    /// most hops.
-    volume: u128,
+    /// The sum over steps of the most hops.
     hops: u128,
     shared: bool,
 }
 
 enum Made {
     Listed(Vec<Message>),
-    Exceptions(Arc<Exceptions>),
+    /// With the sum over steps of the largest message, in bytes if blocks are split and in blocks if not.
+    Exceptions(Arc<Exceptions>, u128),
 }
 
 /// Why a schedule is not repaired.
@@ -229,10 +236,10 @@ impl<'r> Machines<'r> {
                 let whole = Whole { schedule: schedule.clone(), equivalent, parts: followed.parts };
                 let nodes = (self.nodes.clone(), places);
                 let made = Exceptions::new(whole, nodes, (&connections, &used), &pieces);
-                Made::Exceptions(Arc::new(made))
+                Made::Exceptions(Arc::new(made), volume)
             }
         };
-        Ok(Repaired { made, steps, volume, hops, shared: found.shared })
+        Ok(Repaired { made, steps, hops, shared: found.shared })
     }
 
     /// The pieces that may move, with the paths that they have; and by connection the size of all others.
@@ -290,33 +297,6 @@ impl<'r> Machines<'r> {
         }
         if pieces.len() > MOST_EXCEPTIONS { Err(Unfit::Blocks) } else { Ok((pieces, loads)) }
     }
-}
-
-/// The messages of the steps that are used.
-fn messages(
-    connections: &Connections,
-    used: &[usize],
-    parts: &[Part],
-    pieces: &[Piece],
-) -> Vec<Message> {
-    let mut carried = vec![Vec::new(); connections.all.len()];
-    for Piece { from, to, part, path, .. } in pieces {
-        let block = Block { from: Rank(*from), to: Rank(*to) };
-        path.iter().for_each(|&one| carried[one as usize].push((block, parts[*part])));
-    }
-    let mut messages = Vec::new();
-    for (step, &of) in (0..).zip(used) {
-        for one in connections.of_step(of) {
-            let mut blocks: Vec<(Block, Part)> = std::mem::take(&mut carried[one]);
-            if !blocks.is_empty() {
-                blocks.sort_by_key(|(block, _)| (block.to, block.from));
-                let Connection { from, to, route, .. } = &connections.all[one];
-                let (from, to, route) = (Rank(*from), Rank(*to), Some(route.clone()));
-                messages.push(Message { step, from, to, route, blocks });
-            }
-        }
-    }
-    messages
 }
 
 /// The setting that repairs a schedule.
@@ -453,22 +433,27 @@ impl Algorithm for Repair {
         let on = values.word(ON.name);
         let machines = Machines::new(request, on)?;
         let part = machines.origin();
-        let inner = match values.solve_named(OF.name, &part)? {
-            Some(inner) => inner,
-            None => part.solve_inner(&ColouredRings, &Parameters::new())?,
+        let solved = |part: &Request<'_>| match values.solve_named(OF.name, part)? {
+            Some(inner) => Ok(inner),
+            None => part.solve_inner(&ColouredRings, &Parameters::new()),
         };
-        // All that the paths depend on.
+        let inner = solved(&part)?;
         let Origin { algorithm, parameters } = &inner.schedule.origin;
         let Problem { ports, block_bytes, .. } = part.problem;
-        let (cut, unit) = match inner.schedule.rule().cuts() {
-            [] => (0, block_bytes),
-            _ => (block_bytes, 1),
-        };
+        let cuts = inner.schedule.rule().cuts().len();
         // The schedule of a caller's algorithm may depend on the size.
-        let own = request.planner.catalogue().is_own(algorithm).then_some(block_bytes);
-        let of =
-            format!("{algorithm} {parameters:?} {on} {moves_all} {steps:?} {ports} {cut} {own:?}");
-        let repaired = request.kept(of, || machines.repair(&inner.schedule, steps, moves_all));
+        let own = request.planner.catalogue().is_own(algorithm);
+        let usual = || {
+            let part = part.part(part.topology, ports, USUAL_BYTES.into())?;
+            let usual = solved(&part).ok()?.schedule;
+            (usual.rule().cuts().len() == cuts).then_some(usual)
+        };
+        let usual = if moves_all && cuts > 0 && !own { usual() } else { None };
+        let usual = usual.as_ref().unwrap_or(&inner.schedule);
+        // All that the paths depend on.
+        let bytes = (own || cuts > 0).then_some(usual.problem.block_bytes);
+        let of = format!("{algorithm} {parameters:?} {on} {moves_all} {steps:?} {ports} {bytes:?}");
+        let repaired = request.kept(of, || machines.repair(usual, steps, moves_all));
         let repaired = match &*repaired {
             Ok(repaired) => repaired,
             Err(Unfit::Steps) if steps.is_none() => {
@@ -487,21 +472,23 @@ impl Algorithm for Repair {
                 return Err(values.refused(MOVED.name, rule));
             }
         };
-        let claims = Claims {
+        let claims = |bytes| Claims {
             hops: Some(repaired.hops),
             hops_floor: repaired.hops,
             rearrangements: Some(0),
             contention_free: !repaired.shared,
-            ..Claims::new(repaired.steps.into(), repaired.volume * u128::from(unit))
+            ..Claims::new(repaired.steps.into(), bytes)
         };
         let solution = match &repaired.made {
             Made::Listed(messages) => {
-                let mut recorder = Recorder::new(request.problem);
-                messages.iter().for_each(|message| recorder.push(message));
-                Solution::new(request, values, recorder.finish(), claims)
+                let parts = [usual, &inner.schedule].map(parts);
+                let (recorder, bytes) = recorded(messages, &parts, request.problem);
+                Solution::new(request, values, recorder.finish(), claims(bytes))
             }
-            Made::Exceptions(made) => {
-                Solution::new(request, values, Excepted(Arc::clone(made)), claims)
+            Made::Exceptions(made, volume) => {
+                let unit = if cuts > 0 { 1 } else { block_bytes };
+                let made = Excepted(Arc::clone(made));
+                Solution::new(request, values, made, claims(volume * u128::from(unit)))
             }
         };
         let solution = match steps {

@@ -177,7 +177,7 @@ pub(super) fn pieces_of(parts: &[Part], part: Part) -> Range<usize> {
 }
 
 /// The pieces of a block.
-fn parts(schedule: &Schedule) -> Vec<Part> {
+pub(super) fn parts(schedule: &Schedule) -> Vec<Part> {
     let cuts = schedule.rule().cuts();
     let ends = [&[0], cuts, &[schedule.problem.block_bytes]].concat();
     match cuts {

@@ -14,7 +14,7 @@ use super::follow::NONE;
 use crate::drawn::{SPREAD, drawn};
 
 /// Visits of connections after which no other paths are tried.
-const MOST_VISITS: usize = 1 << 32;
+const MOST_VISITS: usize = 1 << 27;
 /// Rounds, at most; those in a row that find little; and the inverse share of the volume that is little.
 const ROUNDS: usize = 10;
 const IN_VAIN: usize = 3;
