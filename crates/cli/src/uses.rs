@@ -245,36 +245,38 @@ fn rows(command: &str) -> impl Iterator<Item = &'static Row> {
     ROWS.iter().filter(move |row| row.commands.contains(&command))
 }
 
-/// The help of each option of a command, with the requests that use it. Options of other commands in the table
-/// are read and hidden, so that [`check`] refuses them with the reason.
+/// The commands whose help says of each option which requests use it. Options of other commands in the table
+/// are read and hidden, so that [`check`] refuses them with the reason. Only the command that is asked for takes the
+/// time for it.
 pub(crate) fn explained(command: Command) -> Command {
-    command.mut_subcommands(|command| {
-        let name = command.get_name().to_owned();
-        let options =
-            rows(&name).flat_map(|row| row.options).filter(|option| !option.contains(' '));
-        let hidden: Vec<_> = options
-            .map(|option| &option[2..])
-            .filter(|long| !command.get_arguments().any(|arg| arg.get_long() == Some(long)))
-            .filter(|&long| long != "machine")
-            .map(|long| Arg::new(long).long(long).hide(true))
-            .collect();
-        let command = command.args(hidden);
-        command.mut_args(|arg| {
-            let (Some(long), Some(help)) = (arg.get_long(), arg.get_help()) else { return arg };
-            let mut help = help.to_string();
-            for Row { options, only, .. } in rows(&name) {
-                let of = |option: &&'static str| {
-                    let (name, value) = option[2..].split_once(' ').unwrap_or((&option[2..], ""));
-                    (name == long).then_some(value)
-                };
-                let values: Vec<_> = options.iter().filter_map(of).collect();
-                match values[..] {
-                    [] => {}
-                    [""] => help += &format!(" [only for {only}]"),
-                    _ => help += &format!("; {} [only for {only}]", values.join(", ")),
-                }
+    command.mut_subcommands(|command| command.defer(with_uses))
+}
+
+fn with_uses(command: Command) -> Command {
+    let name = command.get_name().to_owned();
+    let options = rows(&name).flat_map(|row| row.options).filter(|option| !option.contains(' '));
+    let hidden: Vec<_> = options
+        .map(|option| &option[2..])
+        .filter(|long| !command.get_arguments().any(|arg| arg.get_long() == Some(long)))
+        .filter(|&long| long != "machine")
+        .map(|long| Arg::new(long).long(long).hide(true))
+        .collect();
+    let command = command.args(hidden);
+    command.mut_args(|arg| {
+        let (Some(long), Some(help)) = (arg.get_long(), arg.get_help()) else { return arg };
+        let mut help = help.to_string();
+        for Row { options, only, .. } in rows(&name) {
+            let of = |option: &&'static str| {
+                let (name, value) = option[2..].split_once(' ').unwrap_or((&option[2..], ""));
+                (name == long).then_some(value)
+            };
+            let values: Vec<_> = options.iter().filter_map(of).collect();
+            match values[..] {
+                [] => {}
+                [""] => help += &format!(" [only for {only}]"),
+                _ => help += &format!("; {} [only for {only}]", values.join(", ")),
             }
-            arg.help(help)
-        })
+        }
+        arg.help(help)
     })
 }
