@@ -514,7 +514,7 @@ const HUNGRY: [&str; 18] = [
     "simulate torus:8x8 --algorithm suh-shin --model flit",
     "simulate torus:12x12 --algorithm direct --model fluid",
     "simulate full:128 --algorithm demand-matchings --demand sparse:7",
-    "select mesh:12x12",
+    "select mesh:9x9",
     "select full:48 --demand uniform:7",
     "select torus:4x4 --model wormhole",
     "schedule torus:12x12 --algorithm direct --out schedule",

@@ -14,7 +14,7 @@ fn topocoll(arguments: &[&str]) -> Output {
 #[test]
 fn the_printed_proof_is_of_the_same_exchange() {
     for (line, ranks) in [
-        ("select fat-tree:16,2,2*128 --ranks 0-4095 --bandwidth 24GB/s", 4096),
+        ("select fat-tree:16,2,2*32 --ranks 0-1023 --bandwidth 24GB/s", 1024),
         ("select fat-tree:16,2*64 --ranks 0-1023,4096-5119 --injection 1GB/s,40GB/s", 2048),
         ("select torus:64x64 --ranks 0-2047 --ports 2 --op allgather --startup 2us", 2048),
         ("select full:2048 --block 9", 2048),

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 /// Every command that prints a report.
 const COMMANDS: [&[&str]; 15] = [
-    &["select", "torus:8x12", "--why"],
+    &["select", "torus:4x12", "--why"],
     &["select", "mesh:4x4x4", "--why"],
     &["select", "torus:8x8", "--ports", "4", "--all"],
     &["select", "torus:4x4", "--model", "wormhole"],
