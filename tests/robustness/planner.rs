@@ -33,15 +33,20 @@ fn different_machines_never_share_a_value() {
 
 #[test]
 fn the_latest_used_values_are_kept() {
-    /// More than are kept.
-    const MANY: usize = 128;
-    let (planner, grid) = (Planner::new(Catalogue::standard()), Grid::torus(&[4]).unwrap());
-    let request = request(&planner, &grid);
-    let ask = |of: usize, new: usize| *request.kept(of.to_string(), || new);
-    for new in 0..MANY {
-        assert_eq!([ask(new, new), ask(0, MANY)], [new, 0]);
+    // Of large machines few values are kept, of small ones as many as searches of all settings make.
+    for (ranks, kept) in [(1 << 20, 64), (4, 1024)] {
+        let planner = Planner::new(Catalogue::standard());
+        let grid = Grid::torus(&[ranks]).unwrap();
+        let request = request(&planner, &grid);
+        let ask = |of: usize, new: usize| *request.kept(of.to_string(), || new);
+        let many = 2 * kept;
+        for new in 0..many {
+            assert_eq!([ask(new, new), ask(0, many)], [new, 0]);
+        }
+        // The first is the latest, and before it come the last.
+        assert_eq!(ask(many - kept + 1, many), many - kept + 1, "{ranks}");
+        assert_eq!(ask(many - kept, many), many, "{ranks}");
     }
-    assert_eq!([ask(MANY - 1, MANY), ask(1, MANY)], [MANY - 1, MANY]);
 }
 
 #[test]
