@@ -72,15 +72,15 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     let whole = machine(&args.common.machine, options)?;
     let exchange = exchange(&whole, options, &args.part)?;
     let mut machine = exchange.machine().clone();
+    if let Some(path) = &args.certificate {
+        let able = check_certifiable(&machine).map_err(topocoll::Error::from);
+        able.with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
     let Named { schedule, name } = schedule(&exchange, &mut machine, options, &args.subject)?;
     let method = args.method.map(|method| match method {
         args::Method::Replay => Method::Replay,
         args::Method::Classes => Method::Classes,
     });
-    if let Some(path) = &args.certificate {
-        let able = check_certifiable(&machine).map_err(topocoll::Error::from);
-        able.with_context(|| format!("cannot write `{}`", path.display()))?;
-    }
     let mut found = find(&exchange, &schedule, &machine, method)?;
     let mut claims = match args.subject.schedule {
         None => {
