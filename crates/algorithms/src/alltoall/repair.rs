@@ -19,8 +19,8 @@
 //! the messages of all ranks, and with the blocks that meet failures: of 4,096 ranks about 40,000 a failed node. So
 //! 4,096 ranks, which have 16 million blocks, take seconds.
 //!
-//! Paths of parts of blocks are found for blocks of one size, and those of other sizes take them, so a machine is
-//! repaired once for all sizes.
+//! If any block may move, paths of parts of blocks are found for blocks of one size, and those of other sizes take
+//! them. With `moved=cut`, which is fast, they are found for each size.
 //!
 //! Claim: as many steps as are used, and in each the largest message. There is no link contention if the
 //! schedule has none, so one port is enough. On `torus:8x8` with a failed link and 1 port, `coloured-rings`
