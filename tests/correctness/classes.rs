@@ -11,9 +11,10 @@ use common::{
 use proptest::prelude::*;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Capacity, Clusters, Collective, Counts, Injection, LinkKind, ListedGraph, Machine, Method,
-    Parameters, Ports, Problem, Progress, RankSample, Setting, Shape, check_counting_work,
-    conflicts, count, count_while, counting_work, link_totals, machine, verify_watched,
+    Capacity, Clusters, Collective, Counts, Graph, Injection, LinkKind, ListedGraph, Machine,
+    Method, Parameters, Ports, Problem, Progress, RankSample, Setting, Shape, Topology,
+    check_counting_work, conflicts, count, count_while, counting_work, link_totals, machine,
+    verify_watched,
 };
 
 fn shape() -> impl Strategy<Value = String> {
@@ -101,47 +102,75 @@ fn symmetry_of_graphs_changes_no_count() {
     assert!(levelled > reach(4, 25), "{levelled}");
 }
 
-/// Shifts of equal leaves under one switch for each group, and one above, joined by one link or several.
+/// Equal leaves under one switch for each group, and one above, joined by one link or several.
+fn levelled(random: &mut fastrand::Rng) -> Arc<Graph> {
+    let counts = [random.u32(1..4), random.u32(1..4), random.u32(1..6)];
+    let mut links = Vec::new();
+    let (mut first, mut vertices) = (0, counts.iter().product::<u32>());
+    let nodes = vertices;
+    for count in counts.into_iter().rev() {
+        let cables = [random.u32(1..6), random.u32(1..6)];
+        let kinds = [0, 1].map(|class| LinkKind {
+            capacity: Capacity::Relative { times: random.u32(1..3), over: 1 },
+            ..LinkKind::of_class(class)
+        });
+        for vertex in 0..vertices {
+            let ends = [first + vertex, first + vertices + vertex / count];
+            links.extend((0..cables[0]).map(|_| (ends[0], ends[1], kinds[0])));
+            links.extend((0..cables[1]).map(|_| (ends[1], ends[0], kinds[1])));
+        }
+        first += vertices;
+        vertices /= count;
+    }
+    let listed = ListedGraph {
+        form: format!("graph:{counts:?}"),
+        nodes,
+        switches: first + vertices - nodes,
+        classes: vec!["up".to_owned(), "down".to_owned()],
+        links,
+        ..ListedGraph::default()
+    };
+    Arc::new(listed.with_shortest_routes().unwrap())
+}
+
+/// A fat tree of several spines, whose messages take links by their destinations.
+fn fat_tree(random: &mut fastrand::Rng) -> Arc<dyn Topology> {
+    let mut up_to = |most| random.u32(1..=most);
+    let text = match up_to(2) {
+        1 => format!("fat-tree:{},{}", 1 + up_to(3), up_to(3)),
+        _ => {
+            let (uplinks, spines) = (up_to(4), [1, 1, 2][up_to(3) as usize - 1]);
+            let uplinks = uplinks * spines;
+            format!(
+                "fat-tree:leaves={},nodes={},uplinks={uplinks},spines={spines}",
+                up_to(4),
+                up_to(6)
+            )
+        }
+    };
+    machine(&text).unwrap().topology
+}
+
 #[test]
 fn shifts_on_trees_change_no_count() {
     let mut random = fastrand::Rng::with_seed(58);
-    let mut levelled = 0;
-    for i in 0..reach(30, 300) {
-        let counts = [random.u32(1..4), random.u32(1..4), random.u32(1..6)];
-        let mut links = Vec::new();
-        let (mut first, mut vertices) = (0, counts.iter().product::<u32>());
-        let nodes = vertices;
-        for count in counts.into_iter().rev() {
-            let cables = [random.u32(1..6), random.u32(1..6)];
-            let kinds = [0, 1].map(|class| LinkKind {
-                capacity: Capacity::Relative { times: random.u32(1..3), over: 1 },
-                ..LinkKind::of_class(class)
-            });
-            for vertex in 0..vertices {
-                let ends = [first + vertex, first + vertices + vertex / count];
-                links.extend((0..cables[0]).map(|_| (ends[0], ends[1], kinds[0])));
-                links.extend((0..cables[1]).map(|_| (ends[1], ends[0], kinds[1])));
-            }
-            first += vertices;
-            vertices /= count;
-        }
-        let listed = ListedGraph {
-            nodes,
-            switches: first + vertices - nodes,
-            classes: vec!["up".to_owned(), "down".to_owned()],
-            links,
-            ..ListedGraph::default()
+    let (mut trees, mut levels) = ([0; 2], [0; 2]);
+    for i in 0..reach(60, 600) {
+        let network: Arc<dyn Topology> = match i % 2 {
+            0 => levelled(&mut random),
+            _ => fat_tree(&mut random),
         };
-        let graph = Arc::new(listed.with_shortest_routes().unwrap());
-        let size = random.u32(1..5);
+        let (size, nodes) = (random.u32(1..5), network.ranks());
         let ranks = nodes * size;
         if ranks < 2 {
             continue;
         }
-        levelled += u32::from(graph.levels().is_some());
+        let Shape::Graph(graph) = network.shape() else { unreachable!() };
+        trees[i % 2] += 1;
+        levels[i % 2] += u32::from(graph.levels().is_some());
         let mut machine = match size {
-            1 => Machine::of(graph),
-            size => Machine::of(Arc::new(Clusters::on(graph, &[(nodes, size)]).unwrap())),
+            1 => Machine::of(network),
+            size => Machine::of(Arc::new(Clusters::on(network, &[(nodes, size)]).unwrap())),
         };
         set_values(&mut machine, random.u64(..));
         let rank = random.u32(1..4);
@@ -156,14 +185,48 @@ fn shifts_on_trees_change_no_count() {
             ("pairwise-xor", Parameters::new()),
         ] {
             let Ok(schedule) = schedule_of(&machine, &problem, name, &setting) else { continue };
-            let place = format!("machine {i}, {name} {setting:?}, {counts:?} * {size}");
+            let place = format!("machine {i}, {name} {setting:?}, {}", machine.name);
             check_classes(&schedule, &machine, &place);
             let plain = without_classes(&schedule);
             let [totals, all] = [&schedule, &plain].map(|of| link_totals(of, &machine));
             assert_eq!(totals, all, "{place}");
         }
     }
-    assert!(levelled > reach(20, 200), "{levelled}");
+    for (trees, levels) in trees.into_iter().zip(levels) {
+        assert!(3 * levels > 2 * trees, "{levels} of {trees}");
+    }
+}
+
+/// Rounds that differ in the node of a router only, on the dragonfly that the rule is for and on another.
+#[test]
+fn rounds_of_equal_routers_change_no_count() {
+    let mut random = fastrand::Rng::with_seed(57);
+    for _ in 0..reach(60, 600) {
+        let [nodes, routers, global] = [4, 4, 3].map(|most| random.u32(1..=most));
+        let groups = random.u32(1..=routers * global + 1);
+        let numbers = format!("{nodes},{routers},{global},{groups}");
+        let mut own = machine(&format!("dragonfly:{numbers}")).unwrap();
+        let apart = format!("dragonfly:1,{},{global},{groups}", routers * nodes);
+        let mut other = machine(&apart).unwrap();
+        let ports = random.u32(1..4);
+        let ports = Ports { rank: ports, node: ports };
+        let block_bytes = random.u64(1..9);
+        for machine in [&mut own, &mut other] {
+            set_values(machine, random.u64(..));
+            machine.set_ports(ports);
+        }
+        if own.ranks() < 2 {
+            continue;
+        }
+        let problem = Problem::new(Collective::AllToAll, own.ranks(), ports, block_bytes).unwrap();
+        let schedule = schedule_of(&own, &problem, "direct-spread", &Parameters::new()).unwrap();
+        let plain = without_classes(&schedule);
+        for machine in [&own, &other] {
+            let [counts, all] =
+                [&schedule, &plain].map(|of| count(of, machine, None, MEMORY).unwrap());
+            assert_eq!(counts, all, "{numbers} on {}", machine.name);
+        }
+    }
 }
 
 /// Steps between the same nodes, nodes that all do the same, and ranks that carry nothing.

@@ -11,7 +11,7 @@ use crate::AnalysisError;
 use crate::charges::Rates;
 use crate::error::{by_all_threads, check_memory, check_ranks};
 use crate::kinds::Boxes;
-use crate::loads::{Busiest, Loads};
+use crate::loads::{Busiest, LineLoads, Loads};
 use crate::route_links::RouteLinks;
 use crate::sample::{self, RankSample};
 use crate::shift::Shift;
@@ -52,6 +52,7 @@ pub(crate) struct Scratch {
     loads: Option<Loads>,
     busiest: Vec<Busiest>,
     shifts: Vec<Shift>,
+    lines: Vec<LineLoads>,
     boxes: Boxes,
     /// Bytes that each node sends to other nodes, and receives from them.
     by_node: Ends,
@@ -210,6 +211,7 @@ impl<'a> Counter<'a> {
             loads: counted.then(|| self.visitor.loads()),
             busiest: Vec::new(),
             shifts: Vec::new(),
+            lines: Vec::new(),
             boxes: Boxes::default(),
             by_node: Ends::new(self.nodes_counted),
             received: Ends::new(self.receivers),
@@ -405,7 +407,7 @@ impl<'a> Counter<'a> {
             out.charges.rank(rates, load[0].sum, self.is_node);
         }
         if let Some(cyclic) = self.visitor.cyclic {
-            cyclic.count(rates, &scratch.shifts, &mut out);
+            cyclic.count(rates, &scratch.shifts, &mut scratch.lines, &mut out);
         }
         if let Some(loads) = &mut scratch.loads {
             loads.take(rates, &mut scratch.busiest);

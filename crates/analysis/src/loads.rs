@@ -272,16 +272,17 @@ impl Loads {
             return (orbits.links.classes.len() * each) as u128;
         }
         let (nodes, _) = symmetry::of_nodes(classes, topology);
-        let on_lines = size_of::<i64>() + size_of::<i128>();
-        let each = match topology.network() {
+        match topology.network() {
             Shape::Complete | Shape::Clustered(_) => 0,
-            Shape::Grid(_) => on_lines,
+            Shape::Grid(_) => LineLoads::memory(counted(&nodes, topology)),
             Shape::Graph(graph) if let Some(on) = graph.on_grid() => {
-                return u128::from(on.grid.link_numbers()) * on_lines as u128;
+                LineLoads::memory(on.grid.link_numbers())
             }
-            Shape::Graph(_) => size_of::<(u64, u128)>() + size_of::<u32>(),
-        };
-        u128::from(counted(&nodes, topology)) * each as u128
+            Shape::Graph(_) => {
+                let each = size_of::<(u64, u128)>() + size_of::<u32>();
+                u128::from(counted(&nodes, topology)) * each as u128
+            }
+        }
     }
 
     /// Adds a message of `bytes` from a rank.

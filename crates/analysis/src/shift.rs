@@ -22,6 +22,7 @@ use topocoll_topology::{Grid, Level, LinkId, MixedRadix, Rank, Shape, Ties, Topo
 
 pub(crate) use self::totals::Totals;
 use crate::charges::Rates;
+use crate::loads::LineLoads;
 use crate::step_count::StepCount;
 
 /// A rule in which equivalent ranks send to the same shifts of the number of their node, by the routes of a
@@ -86,11 +87,26 @@ impl<'t> Cyclic<'t> {
         }
     }
 
-    /// Adds the link loads of a step in which every node sends these messages.
-    pub(crate) fn count(&self, rates: &Rates<'_>, messages: &[Shift], step: &mut StepCount) {
+    /// Adds the link loads of a step in which every node sends these messages. `lines` are those of an earlier
+    /// step.
+    pub(crate) fn count(
+        &self,
+        rates: &Rates<'_>,
+        messages: &[Shift],
+        lines: &mut Vec<LineLoads>,
+        step: &mut StepCount,
+    ) {
         match self.over {
             Over::Grid(grid) => count(grid, rates, messages, step),
-            Over::Tree(levels) => tree::count(levels, rates, messages, step),
+            Over::Tree(levels) => tree::count(levels, rates, messages, lines, step),
+        }
+    }
+
+    /// The bytes of the lines.
+    pub(crate) fn memory(&self) -> u128 {
+        match self.over {
+            Over::Grid(_) => 0,
+            Over::Tree(levels) => tree::memory(levels),
         }
     }
 

@@ -124,10 +124,10 @@ impl<'a> Visitor<'a> {
         Loads::new(&self.ranks, &*self.machine.topology)
     }
 
-    /// The bytes that they take, if links are counted one by one.
+    /// The bytes that they take, or those of a closed form.
     pub(crate) fn memory_of_loads(&self) -> u128 {
         match self.cyclic {
-            Some(_) => 0,
+            Some(cyclic) => cyclic.memory(),
             None => Loads::memory(&self.ranks, &*self.machine.topology),
         }
     }

@@ -62,7 +62,7 @@ pub use timing::{Barrier, Contention, Injection, PerClass, Rendezvous, Timing};
 pub use topology::clusters::{Clusters, INTER_NODE, INTRA_NODE};
 pub use topology::complete::FullyConnected;
 pub use topology::graph::{
-    Capacity, Graph, Level, LinkKind, ListedGraph, Orbit, Orbits, Translation,
+    Capacity, Graph, Level, LinkKind, ListedGraph, Orbit, Orbits, Takes, Translation,
 };
 pub use topology::grid::{Grid, Ties};
 pub use topology::lattice::placed::OnGrid;

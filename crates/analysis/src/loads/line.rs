@@ -24,6 +24,11 @@ struct Running {
 }
 
 impl LineLoads {
+    /// The bytes of this many positions.
+    pub(crate) fn memory(positions: u64) -> u128 {
+        u128::from(positions) * (size_of::<i64>() + size_of::<i128>()) as u128
+    }
+
     /// Prepares it for a first message.
     pub(crate) fn open(&mut self, positions: usize, bytes: i128) {
         if self.messages.is_empty() {

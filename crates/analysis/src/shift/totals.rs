@@ -4,12 +4,13 @@ use hashbrown::HashMap;
 use topocoll_topology::{Grid, Level};
 
 use super::{Over, Shift, most, tree, turn};
+use crate::loads::LineLoads;
 
 /// The bytes on the busiest link over several steps.
 pub(crate) enum Totals<'t> {
     Grid(&'t Grid, Vec<TotalsAlong>),
-    /// By level and direction, the bytes on each link that is counted.
-    Tree(&'t [Level], Vec<[Vec<u128>; 2]>),
+    /// By level and direction.
+    Tree(&'t [Level], Vec<LineLoads>),
 }
 
 /// Bytes on the links of one dimension, upwards and downwards.
@@ -26,9 +27,7 @@ impl<'t> Totals<'t> {
         match over {
             Over::Grid(grid) => Self::Grid(grid, vec![TotalsAlong::default(); grid.sides().len()]),
             Over::Tree(levels) => {
-                let none =
-                    |of: &Level| [0, 1].map(|direction| vec![0; tree::counted(of, direction)]);
-                Self::Tree(levels, levels.iter().map(none).collect())
+                Self::Tree(levels, tree::directions(levels).map(|_| LineLoads::default()).collect())
             }
         }
     }
@@ -38,15 +37,9 @@ impl<'t> Totals<'t> {
         let (shift, bytes) = (message.node, u128::from(message.times) * message.bytes);
         let (grid, along) = match self {
             Self::Grid(grid, along) => (*grid, along),
-            Self::Tree(levels, sums) => {
-                for (level, sums) in levels.iter().zip(sums) {
-                    for (direction, sums) in sums.iter_mut().enumerate() {
-                        tree::passing(levels, level, direction, shift, &mut |place, messages| {
-                            sums[place] += u128::from(messages) * bytes;
-                        });
-                    }
-                }
-                return;
+            Self::Tree(levels, lines) => {
+                let each = tree::directions(levels).zip(lines);
+                return each.for_each(|(at, line)| tree::enter(levels, at, message, line));
             }
         };
         for (u, along) in along.iter_mut().enumerate() {
@@ -69,8 +62,13 @@ impl<'t> Totals<'t> {
     pub(crate) fn max_link_bytes(self) -> u128 {
         let along = match self {
             Self::Grid(_, along) => along,
-            Self::Tree(_, sums) => {
-                return sums.into_iter().flatten().flatten().max().unwrap_or(0);
+            Self::Tree(levels, lines) => {
+                let mut most = 0;
+                for ((level, direction), mut line) in tree::directions(levels).zip(lines) {
+                    let each = |_, _, _, bytes: u128| most = bytes.max(most);
+                    line.drain(tree::period(level, direction), 1, each);
+                }
+                return most;
             }
         };
         let along = along.into_iter().map(|TotalsAlong { lowest: mut bytes, more }| {

@@ -3,17 +3,17 @@
 //! In a step of a cyclic rule each of P nodes x sends a message of equal size to x + s (mod P). Of the S nodes
 //! behind a vertex, which have consecutive numbers, those at places max(0, S - s) to min(S, P - s) send to nodes
 //! elsewhere, and those at max(0, S + s - P) to min(S, s) receive from there. Of c parallel links a message takes
-//! number 2x + s, or 2x + s - P, mod c: in turn one of c, or of every other. Some message passes the root, and its
-//! route is a longest one. Time per step is proportional to levels and messages, and where links are parallel to
-//! all of these.
+//! number x, x + s or 2x + s, the latter two perhaps less P, mod c: in turn one of c, or of every other. Some message
+//! passes the root, and its route is a longest one. Time per step is proportional to levels and messages, and to the
+//! vertices of a level where these differ.
 
 use std::ops::Range;
 
-use topocoll_topology::Level;
+use topocoll_topology::{Level, Takes};
 
 use super::Shift;
 use crate::charges::Rates;
-use crate::loads::Busiest;
+use crate::loads::{Busiest, LineLoads};
 use crate::step_count::StepCount;
 
 /// The places of the nodes behind a vertex that send to nodes elsewhere in a shift, or receive from them.
@@ -26,87 +26,129 @@ fn crossing(levels: &[Level], level: &Level, shift: u32, up: bool) -> Range<u32>
     }
 }
 
-/// The links of a level in one direction that are counted: all, or one of equal ones.
-pub(super) fn counted(level: &Level, direction: usize) -> usize {
-    match level.links[direction].1 {
-        1 => 1,
-        parallel => level.vertices as usize * parallel as usize,
+/// The vertices of a level whose links in one direction are counted: one, if the links of all others are loaded
+/// equally.
+fn vertices(levels: &[Level], level: &Level, direction: usize) -> u32 {
+    let (nodes, parallel) = (levels[0].vertices, level.links[direction].1);
+    // From the next vertex, or to one node around, messages take the same links again.
+    let next = u64::from(nodes / level.vertices) * u64::from(apart(level, direction));
+    let again = next.is_multiple_of(parallel.into()) && nodes.is_multiple_of(parallel);
+    if again { 1 } else { level.vertices }
+}
+
+/// How far apart the parallel links are that messages of two nodes in a row take.
+fn apart(level: &Level, direction: usize) -> u32 {
+    match level.takes[direction] {
+        Takes::Source | Takes::Destination => 1,
+        _ => 2,
     }
+}
+
+/// The messages of nodes in a row that take different links of a vertex.
+pub(super) fn period(level: &Level, direction: usize) -> u32 {
+    let (parallel, apart) = (level.links[direction].1, apart(level, direction));
+    if parallel.is_multiple_of(apart) { parallel / apart } else { parallel }
+}
+
+/// The links of a level in one direction that are counted.
+fn counted(levels: &[Level], level: &Level, direction: usize) -> u64 {
+    u64::from(vertices(levels, level, direction)) * u64::from(level.links[direction].1)
+}
+
+/// The levels, each in both directions.
+pub(super) fn directions(levels: &[Level]) -> impl Iterator<Item = (&Level, usize)> {
+    levels.iter().flat_map(|level| [0, 1].map(|direction| (level, direction)))
+}
+
+/// The bytes of the loads of all links that are counted.
+pub(super) fn memory(levels: &[Level]) -> u128 {
+    let links = directions(levels).map(|(level, direction)| counted(levels, level, direction));
+    links.map(LineLoads::memory).sum()
 }
 
 /// The work of a shift, as of this number of links that are visited by routes.
 pub(super) fn segments(levels: &[Level]) -> u128 {
-    /// Links that take as long together as one on a route.
-    const FAST: usize = 16;
-    let links = levels.iter().map(|level| counted(level, 0) + counted(level, 1));
-    links.sum::<usize>().div_ceil(FAST) as u128
+    /// Vertices, or words of bits of links, that take as long together as a link on a route.
+    const FAST: u64 = 4;
+    let work = directions(levels).map(|(level, direction)| {
+        u64::from(vertices(levels, level, direction)) + counted(levels, level, direction) / 64
+    });
+    work.sum::<u64>().div_ceil(FAST).into()
 }
 
-/// Calls `each` with the place among the [`counted`] links and the messages of a shift that pass it.
-pub(super) fn passing(
+/// Enters the messages of a shift that pass a level in one direction. Links stand in the order in which nodes in a
+/// row take them, vertex by vertex.
+pub(super) fn enter(
     levels: &[Level],
-    level: &Level,
-    direction: usize,
-    shift: u32,
-    each: &mut dyn FnMut(usize, u64),
+    (level, direction): (&Level, usize),
+    message: Shift,
+    line: &mut LineLoads,
 ) {
     let (up, (_, parallel)) = (direction == 0, level.links[direction]);
+    let (nodes, shift) = (levels[0].vertices, message.node);
     let crossing = crossing(levels, level, shift, up);
-    if parallel == 1 {
-        return each(0, crossing.len() as u64);
-    }
-    let nodes = levels[0].vertices;
-    let behind = nodes / level.vertices;
-    // Two nodes further both ends are, and every other link is passed over.
-    let period = if parallel % 2 == 0 { parallel / 2 } else { parallel };
-    for vertex in 0..level.vertices {
+    let (behind, apart) = (nodes / level.vertices, apart(level, direction));
+    let period = period(level, direction);
+    let load = (message.times.into(), message.bytes as i128);
+    line.open(counted(levels, level, direction) as usize, load.1);
+    for vertex in 0..vertices(levels, level, direction) {
         // The nodes that cross, as those that send; from `wraps` on a message goes around.
         let first = vertex * behind + if up { 0 } else { nodes - shift };
         let senders = first + crossing.start..first + crossing.end;
         let wraps = (if up { nodes - shift } else { nodes }).clamp(senders.start, senders.end);
         for part in [senders.start..wraps, wraps..senders.end] {
-            let ends = |sender: u32| {
-                let from = sender % nodes;
-                (u64::from(from) + u64::from((from + shift) % nodes)) % u64::from(parallel)
+            let from = u64::from(part.start % nodes);
+            let to = (from + u64::from(shift)) % u64::from(nodes);
+            let end = match level.takes[direction] {
+                Takes::Source => from,
+                Takes::Destination => to,
+                Takes::Sum => from + to,
             };
-            for turn in 0..period.min(part.len() as u32) {
-                let messages = (part.len() as u32 - turn).div_ceil(period);
-                let link = vertex * parallel + ends(part.start + turn) as u32;
-                each(link as usize, messages.into());
-            }
+            let link = (end % u64::from(parallel)) as u32;
+            let (row, place) = match apart {
+                2 if period < parallel => (link % 2, link / 2),
+                // The odd ones come after the even ones.
+                2 => (0, link / 2 + (link % 2) * parallel.div_ceil(2)),
+                _ => (0, link),
+            };
+            let base = vertex * parallel + row * period;
+            let along = (base as usize, 1, period as usize);
+            line.add_range(along, place as usize, part.len() as u64, load);
         }
     }
 }
 
-/// Adds the link loads of a step in which every node sends these messages.
-pub(super) fn count(levels: &[Level], rates: &Rates<'_>, messages: &[Shift], step: &mut StepCount) {
+/// Adds the link loads of a step in which every node sends these messages. `lines` are those of an earlier step.
+pub(super) fn count(
+    levels: &[Level],
+    rates: &Rates<'_>,
+    messages: &[Shift],
+    lines: &mut Vec<LineLoads>,
+    step: &mut StepCount,
+) {
     if messages.is_empty() {
         return;
     }
     step.hops = step.hops.max(2 * levels.len() as u64);
     let mut busiest: Vec<Busiest> = Vec::new();
-    let links = || levels.iter().flat_map(|level| [0, 1].map(|direction| (level, direction)));
-    for (level, direction) in links() {
-        let (link, parallel) = level.links[direction];
-        let mut loads = vec![(0u64, 0u128); counted(level, direction)];
+    lines.resize_with(2 * levels.len(), LineLoads::default);
+    for ((level, direction), line) in directions(levels).zip(lines) {
         for message in messages {
-            passing(levels, level, direction, message.node, &mut |place, messages| {
-                let times = messages * u64::from(message.times);
-                loads[place].0 += times;
-                loads[place].1 += u128::from(times) * message.bytes;
-            });
+            enter(levels, (level, direction), *message, line);
         }
+        let (link, _) = level.links[direction];
         let class = rates.class_of(link);
         if busiest.len() <= class {
             busiest.resize(class + 1, Busiest::default());
         }
-        let equal = if parallel == 1 { level.vertices.into() } else { 1 };
-        for (messages, bytes) in loads {
-            busiest[class].add(messages, rates.over_capacity(|| link, bytes), equal);
-        }
+        let equal = level.vertices / vertices(levels, level, direction);
+        line.drain(period(level, direction), 1, |_, count, messages, bytes| {
+            let count = u64::from(count) * u64::from(equal);
+            busiest[class].add(messages, rates.over_capacity(|| link, bytes), count);
+        });
     }
     for message in messages {
-        let passing = links().map(|(level, direction)| {
+        let passing = directions(levels).map(|(level, direction)| {
             let crossing = crossing(levels, level, message.node, direction == 0).len() as u64;
             let times = u64::from(level.vertices) * u64::from(message.times);
             (level.links[direction].0, times * crossing)

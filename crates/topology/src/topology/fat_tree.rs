@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::graph::{Links, ListedLinks, Routes, check_size};
 use crate::number::{fraction, number};
-use crate::{Capacity, Graph, LinkKind, Topology, TopologyError};
+use crate::{Capacity, Graph, Level, LinkId, LinkKind, Takes, Topology, TopologyError};
 
 /// The class of the links between nodes and switches, and of those between switches.
 const NODE: u32 = 0;
@@ -207,6 +207,34 @@ impl Routes for FatTree {
         Some((0..self.first[levels + 1]).map(vertex).collect())
     }
 
+    /// The switches with the same nodes below are one group. On its way up a message chose digits of the switches
+    /// above that are those of its destination, which thus gives its link upwards and downwards.
+    fn levels(&self, links: &Links) -> Option<Vec<Level>> {
+        let all = self.down.len();
+        // The digits of a cable are not those of a switch: no level is above it, and it leads to the root.
+        let single = |level| self.cables[level] == 1;
+        let leads_to_root = |level| level + 1 == all && self.above(all) == 1;
+        if (0..all).any(|level| !single(level) && !leads_to_root(level)) {
+            return None;
+        }
+        let nodes = self.first[1];
+        let levels = (0..all).map(|level| {
+            let first = |vertex: u32| links.leaving(vertex).start as u64;
+            let passed_down = level.checked_sub(1).map_or(0, |below| self.down[below]);
+            let up = LinkId(first(self.first[level]) + u64::from(passed_down));
+            let down = LinkId(first(self.first[level + 1]));
+            let parallel = self.above(level) * self.ports(level);
+            let back = if single(level) { Takes::Destination } else { Takes::Source };
+            Level {
+                vertices: nodes / self.below(level),
+                links: [(up, parallel), (down, parallel)],
+                takes: [Takes::Destination, back],
+            }
+        });
+        // Above the vertex with all nodes below no message passes.
+        Some(levels.take_while(|level| level.vertices > 1).collect())
+    }
+
     fn vertex_name(&self, vertex: u32) -> Option<String> {
         let level = self.level(vertex);
         (level > 0).then(|| format!("level {} switch {}", level - 1, vertex - self.first[level]))
@@ -270,7 +298,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{LinkId, Rank, Route};
+    use crate::{Rank, Route};
 
     /// The digits of a number, the last first.
     fn digits(mut number: u32, base: u32, count: u32) -> Vec<u32> {

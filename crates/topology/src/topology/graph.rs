@@ -20,7 +20,7 @@ use super::lattice::placed::OnGrid;
 use crate::{Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError};
 
 pub(crate) use known::Known;
-pub use levels::Level;
+pub use levels::{Level, Takes};
 pub use links::{Capacity, LinkKind};
 pub(crate) use links::{Links, ListedLinks};
 pub use listed::ListedGraph;
@@ -77,6 +77,11 @@ pub(crate) trait Routes: fmt::Debug + Send + Sync {
     /// The groups of nodes any two of which have links of their own, the routers of each, and the nodes of each
     /// router, numbered in this order.
     fn groups(&self) -> Option<[u32; 3]> {
+        None
+    }
+
+    /// The [levels](Graph::levels), if the rule gives them.
+    fn levels(&self, _links: &Links) -> Option<Vec<Level>> {
         None
     }
 

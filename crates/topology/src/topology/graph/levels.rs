@@ -3,25 +3,39 @@
 use super::Graph;
 use crate::LinkId;
 
-/// The vertices of a tree at one distance from its nodes. Equally many nodes, with consecutive numbers, are
-/// behind each; the links above them are of one kind upwards, and of one kind downwards.
+/// The vertices of a tree at one distance from its nodes, or in a fat tree the groups of switches there with the
+/// same nodes below. Equally many nodes, with consecutive numbers, are behind each; the links above them are of one
+/// kind upwards, and of one kind downwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Level {
-    /// The vertices.
+    /// The vertices, or groups.
     pub vertices: u32,
-    /// The links from the first vertex up, and down to it: the first of them, and how many are parallel. Of c
-    /// parallel links a message takes number (source + destination) mod c.
+    /// The links from the first vertex up, and down to it: the first of them, and how many are parallel.
     pub links: [(LinkId, u32); 2],
+    /// Which of them a message takes, upwards and downwards.
+    pub takes: [Takes; 2],
+}
+
+/// The number of the link that a message takes, of c parallel ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Takes {
+    /// (source + destination) mod c.
+    Sum,
+    /// source mod c.
+    Source,
+    /// destination mod c.
+    Destination,
 }
 
 impl Graph {
-    /// The levels of a tree, from the nodes to the vertices below the root, if they are those of equivalent
-    /// vertices numbered one after the other.
+    /// The levels of a tree or fat tree, from the nodes to the vertices below the root, if they are those of
+    /// equivalent vertices numbered one after the other.
     ///
     /// Computed once, on first use.
     #[must_use]
     pub fn levels(&self) -> Option<&[Level]> {
-        self.levels.get_or_init(|| self.find_levels()).as_deref()
+        let find = || self.routes.levels(&self.links).or_else(|| self.find_levels());
+        self.levels.get_or_init(find).as_deref()
     }
 
     fn find_levels(&self) -> Option<Vec<Level>> {
@@ -69,7 +83,8 @@ impl Graph {
                     return None;
                 }
             }
-            levels.push(Level { vertices: vertices.len() as u32, links: first? });
+            let (links, takes) = (first?, [Takes::Sum; 2]);
+            levels.push(Level { vertices: vertices.len() as u32, links, takes });
             if sizes.iter().any(|size| *size != sizes[0]) {
                 return None;
             }
