@@ -294,7 +294,7 @@ impl<'a> Counter<'a> {
         if self.steps() > COMPARED || self.steps() == 0 {
             return None;
         }
-        rule.class_of_step(0)?;
+        self.class_of_step(0)?;
         let (mut seen, mut latest) = (HashSet::new(), None);
         let new = (0..self.steps()).filter(|&step| {
             let class = rule.class_of_step(step);
@@ -315,7 +315,13 @@ impl<'a> Counter<'a> {
 
     /// The class of a step, if there are classes of steps.
     fn class_of_step(&self, step: u32) -> Option<u64> {
-        self.visitor.source.schedule()?.rule().class_of_step(step)
+        let rule = self.visitor.source.schedule()?.rule();
+        let class = rule.class_of_step(step)?;
+        let network = || match self.visitor.machine.topology.shape() {
+            Shape::Graph(graph) => graph.groups(),
+            _ => None,
+        };
+        rule.equivalent_on_routers().is_none_or(|of| network() == Some(of)).then_some(class)
     }
 
     /// Counts all steps of equal blocks, in order or scattered, and adds them up. Calls `each` with every one

@@ -126,7 +126,8 @@ impl Rule for OnGroups {
     /// The same pairs of nodes exchange within each group, if all have one schedule.
     fn class_of_step(&self, step: u32) -> Option<u64> {
         let [all] = &*self.schedules else { return None };
-        all.rule().class_of_step(step)
+        let rule = all.rule();
+        rule.class_of_step(step).filter(|_| rule.equivalent_on_routers().is_none())
     }
 
     fn cuts(&self) -> &[u64] {

@@ -116,6 +116,13 @@ pub trait Rule: Send + Sync {
         None
     }
 
+    /// The groups of a dragonfly, the routers of each and the nodes of each, if in the classes of steps all nodes of a
+    /// router count as one node. There every node sends, or receives, as many messages in equivalent steps. On other
+    /// networks readers use no classes.
+    fn equivalent_on_routers(&self) -> Option<[u32; 3]> {
+        None
+    }
+
     /// The byte offsets at which blocks are ever split, ascending; empty if all blocks move whole.
     fn cuts(&self) -> &[u64] {
         &[]

@@ -34,6 +34,8 @@ struct Spread {
     periods: Coordinates,
     /// The ranks on each node, if they are the last coordinate.
     size: Option<u32>,
+    /// Whether the first coordinates are those of a dragonfly.
+    is_grouped: bool,
     /// A grid with other routes than the machine's, and the ranks on its nodes.
     routed: Option<(Grid, u32)>,
 }
@@ -84,7 +86,8 @@ impl Spread {
         let is_period = |u: usize| if is_grouped { u == 0 } else { u < last && wraps(u) };
         let periods = (0..=last).map(|u| if is_period(u) { 1 } else { sides[u] }).collect();
         let radix = MixedRadix::new(&sides).ok()?;
-        Some(Self { radix, apart, periods, size: (size > 1).then_some(size), routed })
+        let size = (size > 1).then_some(size);
+        Some(Self { radix, apart, periods, size, is_grouped, routed })
     }
 
     /// How far the receiver of a rank with these coordinates is along u, in a round.
@@ -145,11 +148,16 @@ impl Partners for Spread {
         0..self.radix.ranks()
     }
 
-    /// The last coordinate of a round does not move the receiver to another node. Where it is 0 a rank of a node may
-    /// be idle.
+    /// The last coordinate of a round does not move the receiver to another node, or router. Where it is 0 a rank
+    /// there may be idle.
     fn class_of_round(&self, round: u32) -> Option<u64> {
-        let size = self.size.filter(|_| self.routed.is_none())?;
+        let of_router = self.equivalent_on_routers().map(|[.., nodes]| nodes);
+        let size = self.size.or(of_router).filter(|_| self.routed.is_none())?;
         Some(u64::from(round / size) << 1 | u64::from(round % size == 0))
+    }
+
+    fn equivalent_on_routers(&self) -> Option<[u32; 3]> {
+        self.radix.sides().try_into().ok().filter(|_| self.is_grouped && self.size.is_none())
     }
 }
 

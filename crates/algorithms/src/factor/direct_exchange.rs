@@ -33,6 +33,11 @@ pub(crate) trait Partners: Send + Sync {
     fn class_of_round(&self, _round: u32) -> Option<u64> {
         None
     }
+
+    /// The dragonfly of whose routers, and not nodes, these classes are.
+    fn equivalent_on_routers(&self) -> Option<[u32; 3]> {
+        None
+    }
 }
 
 /// The rule of a direct exchange.
@@ -94,6 +99,10 @@ impl<P: Partners> Rule for DirectExchange<P> {
         let is_one =
             whole && rounds.all(|round| self.partners.class_of_round(round) == Some(class));
         Some(if is_one { class } else { 1 << 63 | u64::from(step) })
+    }
+
+    fn equivalent_on_routers(&self) -> Option<[u32; 3]> {
+        self.partners.equivalent_on_routers()
     }
 }
 
