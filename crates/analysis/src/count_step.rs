@@ -338,7 +338,13 @@ impl<'a> Counter<'a> {
         // Most steps of rules that know classes are not visited.
         let per_step = match self.class_of_step(0) {
             Some(_) => 1,
-            None => self.work() / u128::from(steps).max(1),
+            None => self.work() / u128::from(steps),
+        };
+        let per_step = match &self.some {
+            Some(ranks) => {
+                per_step * ranks.len() as u128 / u128::from(self.visitor.ranks.classes.count())
+            }
+            None => per_step,
         };
         let threads = parallel::threads() as u128;
         let most = (steps / 1024).clamp(CHUNK[0], CHUNK[1]);

@@ -13,11 +13,14 @@ pub enum RankSample {
     Near(u32),
 }
 
-/// Some numbers below `all`, at most `most`: runs of eight, evenly apart.
+/// Some numbers below `all`, at most `most`: runs of up to eight, evenly apart. Few are not opposite each other:
+/// in a step in which the ranks of one run have near partners, those of another have far ones.
 pub(crate) fn spread(all: u32, most: u32) -> impl Iterator<Item = u32> {
-    let runs = (most / 8).max(1);
-    let first = move |run: u32| (u64::from(run) * u64::from(all) / u64::from(runs)) as u32;
-    (0..runs).flat_map(move |run| first(run)..(first(run) + most.min(8)).min(first(run + 1)))
+    let runs = (most / 8).max(most.clamp(1, 3));
+    let length = (most / runs).min(8);
+    let parts = u64::from(runs.max(3));
+    let first = move |run: u32| (u64::from(run) * u64::from(all) / parts) as u32;
+    (0..runs).flat_map(move |run| first(run)..(first(run) + length).min(first(run + 1)))
 }
 
 /// The nodes of a grid, perhaps broken, on the lines along all sides that cross at its last node.
