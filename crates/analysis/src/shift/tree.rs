@@ -40,7 +40,7 @@ fn vertices(levels: &[Level], level: &Level, direction: usize) -> u32 {
 fn apart(level: &Level, direction: usize) -> u32 {
     match level.takes[direction] {
         Takes::Source | Takes::Destination => 1,
-        _ => 2,
+        Takes::Sum => 2,
     }
 }
 
