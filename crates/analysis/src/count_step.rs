@@ -419,7 +419,8 @@ impl<'a> Counter<'a> {
             out.charges.rank(rates, load[0].sum, self.is_node);
         }
         if let Some(cyclic) = self.visitor.cyclic {
-            cyclic.count(rates, &scratch.shifts, &mut scratch.lines, &mut out);
+            let lines = (&mut scratch.lines, &mut scratch.busiest);
+            cyclic.count(rates, &scratch.shifts, lines, &mut out);
         }
         if let Some(loads) = &mut scratch.loads {
             loads.take(rates, &mut scratch.busiest);

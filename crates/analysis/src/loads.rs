@@ -156,6 +156,14 @@ pub(crate) struct Busiest {
 }
 
 impl Busiest {
+    /// Those of a class, by class.
+    pub(crate) fn of_class(all: &mut Vec<Self>, class: usize) -> &mut Self {
+        if all.len() <= class {
+            all.resize(class + 1, Self::default());
+        }
+        &mut all[class]
+    }
+
     /// Adds `count` links with these messages and charged bytes on each, and attoseconds if their
     /// bandwidth is not that of the class.
     pub(crate) fn add(&mut self, messages: u64, (bytes, time): (u128, Option<u128>), count: u64) {
@@ -339,10 +347,7 @@ impl Loads {
     pub(crate) fn take(&mut self, rates: &Rates<'_>, busiest: &mut Vec<Busiest>) {
         busiest.clear();
         self.drain(rates, |run| {
-            if busiest.len() <= run.class {
-                busiest.resize(run.class + 1, Busiest::default());
-            }
-            let most = &mut busiest[run.class];
+            let most = Busiest::of_class(busiest, run.class);
             most.add(run.messages, rates.over_capacity(|| run.first(), run.bytes), run.count);
         });
     }

@@ -22,7 +22,7 @@ use topocoll_topology::{Grid, Level, LinkId, MixedRadix, Rank, Shape, Ties, Topo
 
 pub(crate) use self::totals::Totals;
 use crate::charges::Rates;
-use crate::loads::LineLoads;
+use crate::loads::{Busiest, LineLoads};
 use crate::step_count::StepCount;
 
 /// A rule in which equivalent ranks send to the same shifts of the number of their node, by the routes of a
@@ -87,13 +87,13 @@ impl<'t> Cyclic<'t> {
         }
     }
 
-    /// Adds the link loads of a step in which every node sends these messages. `lines` are those of an earlier
-    /// step.
+    /// Adds the link loads of a step in which every node sends these messages. The lines and their busiest links are
+    /// those of an earlier step.
     pub(crate) fn count(
         &self,
         rates: &Rates<'_>,
         messages: &[Shift],
-        lines: &mut Vec<LineLoads>,
+        lines: (&mut Vec<LineLoads>, &mut Vec<Busiest>),
         step: &mut StepCount,
     ) {
         match self.over {

@@ -118,33 +118,31 @@ pub(super) fn enter(
     }
 }
 
-/// Adds the link loads of a step in which every node sends these messages. `lines` are those of an earlier step.
+/// Adds the link loads of a step in which every node sends these messages. `lines` and `busiest` are those of an
+/// earlier step.
 pub(super) fn count(
     levels: &[Level],
     rates: &Rates<'_>,
     messages: &[Shift],
-    lines: &mut Vec<LineLoads>,
+    (lines, busiest): (&mut Vec<LineLoads>, &mut Vec<Busiest>),
     step: &mut StepCount,
 ) {
     if messages.is_empty() {
         return;
     }
     step.hops = step.hops.max(2 * levels.len() as u64);
-    let mut busiest: Vec<Busiest> = Vec::new();
+    busiest.clear();
     lines.resize_with(2 * levels.len(), LineLoads::default);
     for ((level, direction), line) in directions(levels).zip(lines) {
         for message in messages {
             enter(levels, (level, direction), *message, line);
         }
         let (link, _) = level.links[direction];
-        let class = rates.class_of(link);
-        if busiest.len() <= class {
-            busiest.resize(class + 1, Busiest::default());
-        }
+        let most = Busiest::of_class(busiest, rates.class_of(link));
         let equal = level.vertices / vertices(levels, level, direction);
         line.drain(period(level, direction), 1, |_, count, messages, bytes| {
             let count = u64::from(count) * u64::from(equal);
-            busiest[class].add(messages, rates.over_capacity(|| link, bytes), count);
+            most.add(messages, rates.over_capacity(|| link, bytes), count);
         });
     }
     for message in messages {
@@ -155,5 +153,5 @@ pub(super) fn count(
         });
         step.charges.links_of(rates, passing, message.bytes);
     }
-    step.load_busiest(rates, &busiest, 1);
+    step.load_busiest(rates, busiest, 1);
 }
