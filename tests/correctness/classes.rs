@@ -197,9 +197,9 @@ fn shifts_on_trees_change_no_count() {
     }
 }
 
-/// Rounds that differ in the node of a router only, on the dragonfly that the rule is for and on another.
+/// Rounds that differ in the node of a router only, on the dragonfly that the rule is for and on another, and shifts.
 #[test]
-fn rounds_of_equal_routers_change_no_count() {
+fn equal_nodes_of_routers_change_no_count() {
     let mut random = fastrand::Rng::with_seed(57);
     for _ in 0..reach(60, 600) {
         let [nodes, routers, global] = [4, 4, 3].map(|most| random.u32(1..=most));
@@ -219,12 +219,17 @@ fn rounds_of_equal_routers_change_no_count() {
             continue;
         }
         let problem = Problem::new(Collective::AllToAll, own.ranks(), ports, block_bytes).unwrap();
-        let schedule = schedule_of(&own, &problem, "direct-spread", &Parameters::new()).unwrap();
-        let plain = without_classes(&schedule);
-        for machine in [&own, &other] {
-            let [counts, all] =
-                [&schedule, &plain].map(|of| count(of, machine, None, MEMORY).unwrap());
-            assert_eq!(counts, all, "{numbers} on {}", machine.name);
+        let radix = u64::from(random.u32(2..=own.ranks().min(8)));
+        let radix = Parameters::from([("radix".to_owned(), radix.into())]);
+        let none = Parameters::new();
+        for (name, setting) in [("direct-spread", &none), ("direct", &none), ("bruck", &radix)] {
+            let schedule = schedule_of(&own, &problem, name, setting).unwrap();
+            let plain = without_classes(&schedule);
+            for machine in [&own, &other] {
+                let [counts, all] =
+                    [&schedule, &plain].map(|of| count(of, machine, None, MEMORY).unwrap());
+                assert_eq!(counts, all, "{name} of {numbers} on {}", machine.name);
+            }
         }
     }
 }

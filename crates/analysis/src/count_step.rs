@@ -1,10 +1,12 @@
 //! Counts one step over all ranks: every link, one rank of each class that is not idle.
 
-use hashbrown::{HashMap, HashSet};
+mod work;
+
+use hashbrown::HashMap;
 use rayon::prelude::*;
-use topocoll_schedule::{RankClasses, Schedule, Step, Transfer};
+use topocoll_schedule::{RankClasses, Schedule, Transfer};
 use topocoll_topology::{
-    Coordinates, Grid, INTRA_NODE, Machine, Ports, Rank, Shape, coprime, parallel,
+    Coordinates, Grid, INTRA_NODE, LinkId, Machine, Ports, Rank, Shape, coprime, parallel,
 };
 
 use crate::AnalysisError;
@@ -14,7 +16,7 @@ use crate::kinds::Boxes;
 use crate::loads::{Busiest, LineLoads, Loads};
 use crate::route_links::RouteLinks;
 use crate::sample::{self, RankSample};
-use crate::shift::Shift;
+use crate::shift::{self, Shift};
 use crate::step_count::{Amounts, StepCount, Sums};
 use crate::symmetry::NodeClasses;
 use crate::traffic::Traffic;
@@ -54,6 +56,8 @@ pub(crate) struct Scratch {
     shifts: Vec<Shift>,
     lines: Vec<LineLoads>,
     boxes: Boxes,
+    /// Of one route.
+    links: Vec<LinkId>,
     /// Bytes that each node sends to other nodes, and receives from them.
     by_node: Ends,
     /// Bytes and attoseconds that each rank receives, where they are known where they are sent.
@@ -151,7 +155,8 @@ impl<'a> Counter<'a> {
 
     /// The same of these ranks alone.
     pub(crate) fn only(self, ranks: &[Rank]) -> Self {
-        Self { some: Some(ranks.to_vec()), ..self }
+        let visitor = Visitor { on_router: None, ..self.visitor };
+        Self { some: Some(ranks.to_vec()), visitor, ..self }
     }
 
     /// The same of a sample of the classes.
@@ -171,9 +176,9 @@ impl<'a> Counter<'a> {
             RankSample::Spread(most) => Some(sample::spread(all, most).collect()),
             RankSample::Near(most) => Some(near(most)),
         };
-        let some =
-            some.map(|of| of.into_iter().map(|class| classes.representative(class)).collect());
-        Self { some, ..self }
+        let Some(some) = some else { return self };
+        let some: Vec<Rank> = some.into_iter().map(|of| classes.representative(of)).collect();
+        self.only(&some)
     }
 
     /// Bytes of the counters of one thread.
@@ -213,6 +218,7 @@ impl<'a> Counter<'a> {
             shifts: Vec::new(),
             lines: Vec::new(),
             boxes: Boxes::default(),
+            links: Vec::new(),
             by_node: Ends::new(self.nodes_counted),
             received: Ends::new(self.receivers),
         }
@@ -223,94 +229,6 @@ impl<'a> Counter<'a> {
             Source::Schedule(schedule) => schedule.rule().steps(),
             Source::Traffic(traffic) => traffic.steps(),
         }
-    }
-
-    /// About the most route segments that are visited, if traffic has one message of each rank in each step.
-    pub(crate) fn work(&self) -> u128 {
-        let Visitor { machine, ranks, cyclic, source } = &self.visitor;
-        let node_ports = source.schedule().map_or(1, |of| of.problem.node_ports);
-        let ports = source.schedule().map_or(1, |of| self.ports_used(of));
-        let dimensions = |grid: &Grid| grid.sides().len() as u128;
-        // Of a message between nodes.
-        let segments = match (machine.topology.network(), cyclic) {
-            // Lines of a shift differ in the carries of all messages of a step.
-            (Shape::Grid(grid), Some(_)) => ports * dimensions(grid),
-            (Shape::Grid(grid), None) => dimensions(grid),
-            (Shape::Graph(_), Some(cyclic)) => cyclic.segments(),
-            (Shape::Graph(graph), None) if let Some(on) = graph.on_grid() => dimensions(on.grid),
-            // Every hop of a route is visited.
-            (Shape::Graph(graph), None) => graph.diameter().max(1).into(),
-            (Shape::Complete | Shape::Clustered(_), _) => 1,
-        };
-        // The ranks of a node share its ports.
-        let per_rank = match machine.ranks() / machine.topology.nodes() {
-            size if size > 1 && machine.topology.link_numbers() > 0 => {
-                let of_node = u128::from(node_ports) * segments / u128::from(size);
-                ports + of_node.min(ports * segments)
-            }
-            _ => ports * segments,
-        };
-        if let Some(ranks) = self.ranks_counted() {
-            let nodes = u128::from(self.nodes.count());
-            return ranks
-                .iter()
-                .map(|ranks| ranks + (nodes * u128::from(node_ports)).min(ranks * ports) * segments)
-                .sum();
-        }
-        u128::from(self.steps()) * u128::from(ranks.classes.count()) * per_rank
-    }
-
-    /// The most messages of a rank in a step: as many as its ports, or as some ranks send in some steps. The ranks of
-    /// a node may have more ports than their node has for all of them.
-    fn ports_used(&self, schedule: &Schedule) -> u128 {
-        /// Of steps, of ranks, and of messages in all.
-        const SOME: [u32; 3] = [16, 32, 1 << 12];
-        let (rule, ports) = (schedule.rule(), schedule.problem.ports);
-        if ports == 1 {
-            return 1;
-        }
-        let (classes, mut does) = (&self.visitor.ranks.classes, Step::default());
-        let (mut most, mut looked_at) = (1, 0);
-        for class in sample::spread(classes.count(), SOME[1]) {
-            for step in sample::spread(rule.steps(), SOME[0]) {
-                rule.step(classes.representative(class), step, &mut does);
-                most = most.max(does.sends.len() as u32);
-                looked_at += does.sends.len() as u32;
-                if most >= ports || looked_at > SOME[2] {
-                    return most.min(ports).into();
-                }
-            }
-        }
-        most.into()
-    }
-
-    /// The ranks that are visited in one step of each class, if there are classes of steps.
-    fn ranks_counted(&self) -> Option<Vec<u128>> {
-        /// The most steps that are compared.
-        const COMPARED: u32 = 1 << 25;
-        /// The most ranks that are listed; further steps are taken to have as many as those before.
-        const LISTED: u128 = 1 << 24;
-        let rule = self.visitor.source.schedule()?.rule();
-        if self.steps() > COMPARED || self.steps() == 0 {
-            return None;
-        }
-        self.class_of_step(0)?;
-        let (mut seen, mut latest) = (HashSet::new(), None);
-        let new = (0..self.steps()).filter(|&step| {
-            let class = rule.class_of_step(step);
-            latest.replace(class) != Some(class) && seen.insert(class)
-        });
-        let (mut listed, mut steps) = (0u128, 0);
-        let ranks = |step| {
-            if listed > LISTED {
-                return listed / steps;
-            }
-            let mut ranks = 0;
-            rule.active(step, &self.visitor.ranks.classes, &mut |_| ranks += 1);
-            (listed, steps) = (listed + ranks, steps + 1);
-            ranks
-        };
-        Some(new.map(ranks).collect())
     }
 
     /// The class of a step, if there are classes of steps.
@@ -410,9 +328,13 @@ impl<'a> Counter<'a> {
         let mut visit = |rank| {
             self.count_rank(step, (rank, ranks_per_class, None), weights, scratch, &mut out);
         };
-        match &self.some {
-            None => self.visitor.each_active(step, &mut visit),
-            Some(ranks) => ranks.iter().copied().for_each(visit),
+        match (&self.some, self.visitor.on_router) {
+            (Some(ranks), _) => ranks.iter().copied().for_each(visit),
+            (None, Some(_)) => {
+                let all = (Rank(0), self.visitor.machine.ranks().into(), None);
+                self.count_rank(step, all, weights, scratch, &mut out);
+            }
+            (None, None) => self.visitor.each_active(step, &mut visit),
         }
         for (_, load) in scratch.received.take() {
             out.exceed(rates, self.ports.rank, load, 1);
@@ -423,6 +345,17 @@ impl<'a> Counter<'a> {
             cyclic.count(rates, &scratch.shifts, lines, &mut out);
         }
         if let Some(loads) = &mut scratch.loads {
+            if let Some(nodes) = self.visitor.on_router {
+                let (topology, classes) = (&*self.visitor.machine.topology, classes.count());
+                let of = (topology, nodes, classes);
+                shift::count_routers(
+                    of,
+                    rates,
+                    &scratch.shifts,
+                    (loads, &mut scratch.links),
+                    &mut out,
+                );
+            }
             loads.take(rates, &mut scratch.busiest);
             let equivalent =
                 if self.visitor.ranks.orbits.is_some() { 1 } else { self.nodes_of_class(0) };
@@ -442,17 +375,6 @@ impl<'a> Counter<'a> {
             out.contend(rates);
         }
         out
-    }
-
-    /// The work of all steps if ranks act by kinds of coordinates in each; `None` if it is more than a
-    /// limit.
-    pub(crate) fn work_by_kinds(&self, limit: u128) -> Option<u128> {
-        let (grid, rule) = (self.kinds?, self.visitor.source.schedule()?.rule());
-        let mut boxes = Boxes::default();
-        (0..rule.steps()).try_fold(0u128, |work, step| {
-            let few = boxes.take(rule, step, grid, self.visitor.ranks.classes.count());
-            (few && work <= limit).then(|| work + boxes.work())
-        })
     }
 
     /// Counts one step if its ranks act by kinds of coordinates, of which there are few.
@@ -519,6 +441,10 @@ impl<'a> Counter<'a> {
                         _ => shifts.push(shift),
                     }
                 }
+                continue;
+            }
+            if visitor.on_router.is_some() {
+                shifts.push(Shift { node: peer.0, times: 1, bytes });
                 continue;
             }
             let route_links = visitor.route_links(rank, i, does);

@@ -127,7 +127,7 @@ impl GraphLinks {
             }
             Fold::Orbits(orbits, translations) => {
                 let class = orbits.links.class_of(link.0 as usize);
-                times = translations / orbits.links.classes[class].1;
+                times *= translations / orbits.links.classes[class].1;
                 class as u64
             }
         };
@@ -318,6 +318,13 @@ impl Loads {
                     .each_link(topology, from, &mut |link| links.add(link, self.times, bytes));
             }
             _ => {}
+        }
+    }
+
+    /// Adds `times` messages of `bytes` on a link of a graph.
+    pub(crate) fn add_link(&mut self, link: LinkId, times: u32, bytes: u128) {
+        if let Links::Graph(of) = &mut self.links {
+            of.add(link, times, bytes);
         }
     }
 

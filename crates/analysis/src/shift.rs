@@ -1,4 +1,4 @@
-//! Link loads of a uniform shift on a grid, in closed form; on a [`tree`].
+//! Link loads of a uniform shift on a grid, in closed form; on a [`tree`]; between [`routers`].
 //!
 //! In a step of a cyclic rule every node x sends a message of equal size to x + s (mod P). Along
 //! dimension u the message turns from position a to a + t (mod side), where t is `s_u`, or `s_u +
@@ -13,6 +13,7 @@
 //! side - 1 - i) messages: most in the middle, also for several shifts. Time per step is proportional
 //! to dimensions and messages and does not depend on the size.
 
+mod routers;
 mod totals;
 mod tree;
 
@@ -20,6 +21,7 @@ use smallvec::SmallVec;
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{Grid, Level, LinkId, MixedRadix, Rank, Shape, Ties, Topology};
 
+pub(crate) use self::routers::count_routers;
 pub(crate) use self::totals::Totals;
 use crate::charges::Rates;
 use crate::loads::{Busiest, LineLoads};

@@ -67,6 +67,8 @@ pub(crate) struct Visitor<'a> {
     pub(crate) ranks: Equivalent,
     /// Where link loads have a closed form. Then the classes of ranks are those of the rule.
     pub(crate) cyclic: Option<Cyclic<'a>>,
+    /// On a dragonfly, if all ranks send to equal shifts of their number, the nodes of a router.
+    pub(crate) on_router: Option<u32>,
 }
 
 /// A message that a rank sends or receives.
@@ -100,7 +102,15 @@ impl<'a> Visitor<'a> {
             (None, Source::Schedule(_)) => source.equivalent(classes, topology),
             (None, Source::Traffic(_)) => Equivalent::by_numbering(classes, topology),
         };
-        Self { source, machine, ranks, cyclic }
+        let are_shifts = cyclic.is_none()
+            && (classes.radix().sides(), classes.periods()) == (&[topology.ranks()], &[1])
+            && source.schedule().is_some_and(|schedule| !schedule.rule().names_routes(classes));
+        let on_router = match topology.shape() {
+            Shape::Graph(graph) if are_shifts => graph.groups().map(|[.., nodes]| nodes),
+            _ => None,
+        };
+        let whole = |nodes: &u32| *nodes > 1 && ranks.classes.count().is_multiple_of(*nodes);
+        Self { source, machine, on_router: on_router.filter(whole), ranks, cyclic }
     }
 
     /// The same with no more classes than the numbering of the machine gives.
@@ -116,7 +126,7 @@ impl<'a> Visitor<'a> {
             Some(_) => Equivalent { classes: classes.clone(), orbits: None },
             None => Equivalent::by_numbering(classes, topology),
         };
-        Self { source, machine, ranks, cyclic }
+        Self { source, machine, ranks, cyclic, on_router: None }
     }
 
     /// The loads of links, all 0.
