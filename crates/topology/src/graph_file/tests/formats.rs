@@ -4,7 +4,7 @@ use super::*;
 use crate::Graph;
 
 fn input(name: &str) -> String {
-    let inputs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/inputs");
+    let inputs = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs");
     std::fs::read_to_string(inputs.join(name)).unwrap()
 }
 
