@@ -2,7 +2,7 @@
 
 use topocoll::{Collective, Machine, Method, Parameters, Request, Setting, best_bounds};
 
-use common::{BETWEEN_RANKS, check_promises, claims, find, problem, with_ports};
+use common::{BETWEEN_RANKS, check_promises, claims, find, problem, reach, with_ports};
 
 fn settings(machine: &Machine) -> Vec<Parameters> {
     let problem = problem(machine, Collective::AllGather, 3);
@@ -41,7 +41,9 @@ fn other_machines_and_targets_are_refused() {
     assert!(refused("full:4", 5).contains("requires a grid or a graph"));
     assert!(refused("fat-tree:2,2", 5).contains("no switches"));
     assert!(refused("torus:4x4/0,0+0", 4).contains("target is `4`, not a whole number from 5 "));
-    assert!(refused("twisted-torus:8x8x16", 512).contains("at most 512 ranks"));
+    let few = "at most 512 ranks, or a port for each link";
+    assert!(refused("twisted-torus:8x8x16", 512).contains(few));
+    assert!(refused("torus:17x241", 5000).contains("at most 4096 ranks"));
 }
 
 /// With all ports: the steps of the longest shortest route, and the bound in whole blocks. With one port the
@@ -65,5 +67,22 @@ fn failures_cost_little_more_than_the_bound() {
             let (_, ratio) = found(1);
             assert!(ratio <= if failed == "0,0,0" { 1.05 } else { 1.0 }, "{text}: {ratio}");
         }
+    }
+}
+
+/// More ranks than are matched: with all ports.
+#[test]
+fn large_broken_machines_gain_most() {
+    for text in
+        &["torus:9x8x8/0,0,0", "twisted-torus:8x8x16", "torus:16x16x16/0,0,0"][..reach(2, 3)]
+    {
+        let machine = with_ports(text, 6);
+        let problem = problem(&machine, Collective::AllGather, 3);
+        let algorithm = find("gossip").unwrap();
+        check_promises(&machine, algorithm, &problem, &settings(&machine)[0], Method::Replay);
+        let bound = best_bounds(&problem, &machine, None).link_blocks.ceil();
+        let (steps, volume) = counted(&machine);
+        println!("{text}: {steps} steps, {volume} blocks, bound {bound}");
+        assert!(volume as f64 <= 1.05 * bound, "{text}: {volume} blocks, bound {bound}");
     }
 }

@@ -46,7 +46,7 @@ fn other_machines_are_refused() {
     assert!(refused("full:4", 4).contains("requires a grid or a graph"));
     assert!(refused("fat-tree:2,2", 4).contains("no switches"));
     assert!(refused("torus:4x4/0,0+0", 3).contains("requires 4 ports; there are 3"));
-    assert!(refused("twisted-torus:8x8x16", 6).contains("at most 512 ranks"));
+    assert!(refused("twisted-torus:8x8x17", 6).contains("at most 1024 ranks"));
 }
 
 /// Every failure of a link, a node and a line, once of those that symmetry makes equal: the steps and the

@@ -19,7 +19,7 @@ use topocoll_certificate::check;
 /// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 45] = [
+const ROWS: [Row; 46] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
@@ -89,8 +89,14 @@ const ROWS: [Row; 45] = [
         routed,
         "a network of at most 67108864 links on all routes",
     ),
-    ("ranks of store-and-forward", 512, forwarded, "at most 512 ranks"),
-    ("ranks of gossip", 512, gossiped, "at most 512 ranks"),
+    ("ranks of store-and-forward", 1024, forwarded, "at most 1024 ranks"),
+    ("ranks of gossip", 4096, gossiped, "at most 4096 ranks"),
+    (
+        "ranks of gossip with fewer ports than links",
+        512,
+        gossiped_by_few_ports,
+        "at most 512 ranks, or a port for each link",
+    ),
     ("ranks of repair", 512, repaired, "at most 512 ranks"),
     (
         "ranks of a machine on which unequal blocks are ranked",
@@ -489,25 +495,36 @@ fn matched(ranks: u64) -> Result<(), String> {
 }
 
 fn forwarded(ranks: u64) -> Result<(), String> {
-    // Routes of few links are found soon.
-    let few = ranks.is_power_of_two();
-    let text = if few { format!("hypercube:{}", ranks.ilog2()) } else { format!("hyperx:{ranks}") };
-    let machine = machine(&text).unwrap();
-    applies("store-and-forward", &machine, machine.ranks() - 1)
+    searched("store-and-forward", (format!("torus:{ranks}"), 2), "link_blocks", "from 1 to")
 }
 
 fn gossiped(ranks: u64) -> Result<(), String> {
-    applies("gossip", &machine(&format!("hyperx:{ranks}")).unwrap(), 1)
+    searched("gossip", (format!("torus:{ranks}"), 2), "target", "not a whole number from")
+}
+
+fn gossiped_by_few_ports(ranks: u64) -> Result<(), String> {
+    searched("gossip", (format!("torus:{ranks}"), 1), "target", "not a whole number from")
 }
 
 fn repaired(ranks: u64) -> Result<(), String> {
-    let machine = machine(&format!("torus:{}/0", ranks + 1)).unwrap();
-    let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1).unwrap();
-    let (request, catalogue) = (Request::new(&problem, &*machine.topology), Catalogue::standard());
-    // Another error comes before the work, but after that of ranks.
-    let setting = Parameters::from([("steps".to_owned(), Setting::Integer(0))]);
-    let said = text(request.solve(catalogue.find("repair").unwrap(), &setting)).unwrap_err();
-    if said.contains("from 1 to 4096") { Ok(()) } else { Err(said) }
+    searched("repair", (format!("torus:{}/0", ranks + 1), 1), "steps", "from 1 to 4096")
+}
+
+/// Whether an algorithm takes a machine with these ports. A setting of 0 is refused with these words before the work,
+/// but after the ranks.
+fn searched(
+    algorithm: &str,
+    (text_of, ports): (String, u32),
+    setting: &str,
+    words: &str,
+) -> Result<(), String> {
+    let (machine, catalogue) = (machine(&text_of).unwrap(), Catalogue::standard());
+    let algorithm = catalogue.find(algorithm).unwrap();
+    let problem = Problem::new(algorithm.info().operation, machine.ranks(), ports, 1).unwrap();
+    let request = Request::new(&problem, &*machine.topology);
+    let setting = Parameters::from([(setting.to_owned(), Setting::Integer(0))]);
+    let said = text(request.solve(algorithm, &setting)).unwrap_err();
+    if said.contains(words) { Ok(()) } else { Err(said) }
 }
 
 /// Two switches of 256 nodes each, and more switches between them: as many as the links on routes

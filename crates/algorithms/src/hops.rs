@@ -17,9 +17,6 @@ pub(crate) struct Sent {
     pub(crate) blocks: Vec<u32>,
 }
 
-/// Ranks up to which schedules hop by hop are made: every block is stored.
-const MOST_RANKS: u32 = 512;
-
 /// The links between ranks, those of a grid as a graph.
 pub(crate) enum Links<'r> {
     OfGraph(&'r Graph),
@@ -37,13 +34,14 @@ impl Deref for Links<'_> {
     }
 }
 
-/// The network of a request: a grid, or a graph of links of equal bandwidth between ranks.
-pub(crate) fn network<'r>(request: &Request<'r>) -> Result<Links<'r>, NotApplicable> {
+/// The network of a request: a grid, or a graph of links of equal bandwidth between ranks. Of more than `most` ranks it
+/// is refused by the rule.
+pub(crate) fn network<'r>(
+    request: &Request<'r>,
+    (most, rule): (u32, &'static str),
+) -> Result<Links<'r>, NotApplicable> {
     let (topology, ranks) = (request.topology, request.problem.ranks);
-    let fits = match ranks {
-        0..=MOST_RANKS => Ok(()),
-        _ => Err(NotApplicable::Ranks { rule: "at most 512 ranks", ranks }),
-    };
+    let fits = if ranks > most { Err(NotApplicable::Ranks { rule, ranks }) } else { Ok(()) };
     let graph = match topology.shape() {
         Shape::Graph(graph) => fits.map(|()| Links::OfGraph(graph))?,
         Shape::Grid(grid) => {

@@ -102,13 +102,14 @@ impl<'a> Visitor<'a> {
             (None, Source::Schedule(_)) => source.equivalent(classes, topology),
             (None, Source::Traffic(_)) => Equivalent::by_numbering(classes, topology),
         };
-        let are_shifts = cyclic.is_none()
-            && (classes.radix().sides(), classes.periods()) == (&[topology.ranks()], &[1])
-            && source.schedule().is_some_and(|schedule| !schedule.rule().names_routes(classes));
-        let on_router = match topology.shape() {
-            Shape::Graph(graph) if are_shifts => graph.groups().map(|[.., nodes]| nodes),
+        let groups = match (topology.shape(), source) {
+            (Shape::Graph(graph), Source::Schedule(_)) => graph.groups(),
             _ => None,
         };
+        let on_router = groups.map(|[.., nodes]| nodes).filter(|_| {
+            (classes.radix().sides(), classes.periods()) == (&[topology.ranks()], &[1])
+                && !source.names_routes(classes)
+        });
         let whole = |nodes: &u32| *nodes > 1 && ranks.classes.count().is_multiple_of(*nodes);
         Self { source, machine, on_router: on_router.filter(whole), ranks, cyclic }
     }

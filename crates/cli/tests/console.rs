@@ -5,5 +5,8 @@ fn sessions_run_as_written() {
     // Sessions name files from the root of the repository.
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     std::env::set_current_dir(root).expect("the repository is there");
-    trycmd::TestCases::new().case("tests/cli/*.trycmd").case("README.md").case("docs/src/**/*.md");
+    let cases = trycmd::TestCases::new();
+    // The longest takes three seconds. What should be refused before the work would take minutes.
+    cases.timeout(std::time::Duration::from_secs(60));
+    cases.case("tests/cli/*.trycmd").case("README.md").case("docs/src/**/*.md");
 }

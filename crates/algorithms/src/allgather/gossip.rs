@@ -62,10 +62,21 @@ fn sent(network: &Network, target: u64) -> Vec<Sent> {
     sent
 }
 
+/// The most ranks: every block that a rank receives is stored, which takes 1.2 GB.
+const MOST_RANKS: (u32, &str) = (4096, "at most 4096 ranks");
+
+/// The most ranks where the links of a step are matched, which takes minutes for more.
+const MOST_MATCHED: u32 = 512;
+
 /// The network of a request.
 fn network<'r>(request: &Request<'r>) -> Result<(Links<'r>, Network), NotApplicable> {
-    let graph = hops::network(request)?;
-    let network = Network::new(&graph, request.problem.ports);
+    let graph = hops::network(request, MOST_RANKS)?;
+    let (ranks, ports) = (request.problem.ranks, request.problem.ports);
+    if ranks > MOST_MATCHED && ports < hops::all_ports(&graph) {
+        let rule = "at most 512 ranks, or a port for each link";
+        return Err(NotApplicable::Ranks { rule, ranks });
+    }
+    let network = Network::new(&graph, ports);
     Ok((graph, network))
 }
 

@@ -88,9 +88,12 @@ fn seconds_of_filling(ranks: u32, diameter: u32) -> f64 {
     SECONDS_OF_HOP * hops * (1.0 + f64::from(ranks) / 128.0)
 }
 
+/// The most ranks: every hop of every block is stored, which takes 0.7 GB on a torus of 8x8x16.
+const MOST_RANKS: (u32, &str) = (1024, "at most 1024 ranks");
+
 /// The network of a request, if every rank has a port for each of its links.
 fn network<'r>(request: &Request<'r>) -> Result<Links<'r>, NotApplicable> {
-    let graph = hops::network(request)?;
+    let graph = hops::network(request, MOST_RANKS)?;
     let (least, ports) = (hops::all_ports(&graph), request.problem.ports);
     if ports < least {
         return Err(NotApplicable::FewPorts { least, ports });
@@ -142,8 +145,8 @@ impl Algorithm for StoreAndForward {
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let graph = network(request)?;
-        let routes = routes(request, &graph);
         let given = values.number(LINK_BLOCKS.name, 1, u32::MAX.into())?;
+        let routes = routes(request, &graph);
         let most = given.map_or_else(|| most_blocks(&routes, 0), |most| most as u32);
         let sent = request.kept(format!("store-and-forward {most}"), || filled(&routes, most));
         let of = (&*graph, routes.ends());
