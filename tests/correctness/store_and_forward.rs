@@ -2,10 +2,11 @@
 
 use rayon::prelude::*;
 use topocoll::{
-    Collective, Machine, Method, NotApplicable, Parameters, Request, Setting, best_bounds, machine,
+    Collective, Machine, Method, NotApplicable, Parameters, Request, Setting, Shape, best_bounds,
+    machine,
 };
 
-use common::{BETWEEN_RANKS, check_promises, claims, find, problem, with_ports};
+use common::{BETWEEN_RANKS, check_promises, claims, find, problem, reach, with_ports};
 
 fn all_ports(text: &str) -> Machine {
     let mut machine = machine(text).unwrap();
@@ -46,7 +47,44 @@ fn other_machines_are_refused() {
     assert!(refused("full:4", 4).contains("requires a grid or a graph"));
     assert!(refused("fat-tree:2,2", 4).contains("no switches"));
     assert!(refused("torus:4x4/0,0+0", 3).contains("requires 4 ports; there are 3"));
-    assert!(refused("twisted-torus:8x8x17", 6).contains("at most 1024 ranks"));
+    assert!(refused("mesh:17x61", 4).contains("at most 1024 ranks, or a torus of at most 16384"));
+    assert!(refused("torus:128x129", 4).contains("at most 16384 ranks"));
+}
+
+/// On tori the fewest steps and the least volume at once: those of the longest route, and of the busiest links.
+#[test]
+fn tori_have_the_fewest_steps_and_the_least_volume() {
+    let mut tori: Vec<String> = Vec::new();
+    for a in 1..=reach(16, 20) {
+        for b in 1..=a {
+            tori.push(format!("torus:{a}x{b}"));
+            let up_to = if a > reach(6, 10) { 0 } else { b };
+            tori.extend((1..=up_to).map(|c| format!("torus:{a}x{b}x{c}")));
+        }
+    }
+    tori.extend(
+        ["4x4x8", "4x8x8", "8x8x16", "3x9", "5x10"].map(|sides| format!("twisted-torus:{sides}")),
+    );
+    // On fewer ranks each block has a route of its own.
+    let large = tori.par_iter().filter(|text| machine(text).unwrap().ranks() > 64);
+    let found = large.map(|text| {
+        let machine = with_ports(text, 6);
+        let problem = problem(&machine, Collective::AllToAll, 1);
+        let bound = best_bounds(&problem, &machine, None);
+        let longest = match machine.topology.shape() {
+            Shape::Grid(grid) => grid.sides().iter().map(|side| side / 2).sum(),
+            Shape::Graph(graph) => graph.diameter(),
+            _ => unreachable!(),
+        };
+        let (steps, volume) = counted(&machine, &Parameters::new());
+        (text, (steps, longest), (volume, bound.link_blocks))
+    });
+    for (text, (steps, longest), (volume, least)) in found.collect::<Vec<_>>() {
+        let more = u64::from(text.starts_with("twisted"));
+        assert!(steps <= u64::from(longest) + more, "{text}: {steps} steps, {longest} links");
+        // Some blocks of half a ring, which go one way or the other, are not divided.
+        assert!(volume as f64 <= 1.04 * least + 2.0, "{text}: {volume} blocks, bound {least}");
+    }
 }
 
 /// Every failure of a link, a node and a line, once of those that symmetry makes equal: the steps and the

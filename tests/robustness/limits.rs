@@ -19,7 +19,7 @@ use topocoll_certificate::check;
 /// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 46] = [
+const ROWS: [Row; 47] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
@@ -90,6 +90,7 @@ const ROWS: [Row; 46] = [
         "a network of at most 67108864 links on all routes",
     ),
     ("ranks of store-and-forward", 1024, forwarded, "at most 1024 ranks"),
+    ("ranks of store-and-forward on a torus", 1 << 14, forwarded_on_tori, "at most 16384 ranks"),
     ("ranks of gossip", 4096, gossiped, "at most 4096 ranks"),
     (
         "ranks of gossip with fewer ports than links",
@@ -495,6 +496,10 @@ fn matched(ranks: u64) -> Result<(), String> {
 }
 
 fn forwarded(ranks: u64) -> Result<(), String> {
+    searched("store-and-forward", (format!("mesh:{ranks}"), 2), "link_blocks", "from 1 to")
+}
+
+fn forwarded_on_tori(ranks: u64) -> Result<(), String> {
     searched("store-and-forward", (format!("torus:{ranks}"), 2), "link_blocks", "from 1 to")
 }
 

@@ -33,6 +33,7 @@ mod front;
 mod hierarchical;
 mod hops;
 mod layout;
+mod offsets;
 mod parameters;
 mod planner;
 mod removed;

@@ -27,6 +27,7 @@ use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Slot, SlotSet, Ste
 use topocoll_topology::{Coordinates, Graph, Grid, MixedRadix, Rank, Route, Shape};
 
 use crate::error::check_sides;
+use crate::offsets::SignedHops;
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 use search::Sent;
 
@@ -40,9 +41,6 @@ const CLOSE: u64 = 64;
 const EXCHANGES: u32 = 64;
 /// The most ranks of a torus that are ranked.
 const MOST_RANKED: u32 = 128;
-
-/// Signed hops along each dimension.
-type SignedHops = SmallVec<[i32; 6]>;
 
 /// Messages of a link in each direction: by dimension up and down.
 type Carried = SmallVec<[u64; 12]>;

@@ -7,10 +7,14 @@
 //! congestion C and dilation D, for which about C / `link_blocks` + D steps suffice (Leighton, Maggs and
 //! Rao, Combinatorica 14, 1994).
 //!
+//! On tori, twisted or not, all ranks do the same, and one of them is planned ([`offsets`]): in as many steps as the
+//! longest route has links, with the volume of the busiest direction.
+//!
 //! Claim: as many steps as are filled, and in each the largest message on a link. No link carries two
 //! messages of a step. On `torus:4x4x4` with a failed link and 6 ports it takes 6 steps and a volume of 36;
 //! the bound is 33.03. `tests/correctness/store_and_forward.rs` has other failures.
 
+mod offsets;
 mod routes;
 
 use std::cmp::Reverse;
@@ -18,8 +22,9 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use topocoll_schedule::Parameters;
-use topocoll_topology::Graph;
+use topocoll_topology::{Shape, Topology};
 
+use self::offsets::{MOST_EQUIVALENT, Offsets};
 use self::routes::Routes;
 use crate::hops::{self, Links, Sent};
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Search, Solution, Values};
@@ -88,12 +93,58 @@ fn seconds_of_filling(ranks: u32, diameter: u32) -> f64 {
     SECONDS_OF_HOP * hops * (1.0 + f64::from(ranks) / 128.0)
 }
 
-/// The most ranks: every hop of every block is stored, which takes 0.7 GB on a torus of 8x8x16.
-const MOST_RANKS: (u32, &str) = (1024, "at most 1024 ranks");
+/// The most ranks of other networks: every hop of every block is stored, which takes 0.7 GB on a broken 16x8x8.
+const MOST_RANKS: (u32, &str) = (1024, "at most 1024 ranks, or a torus of at most 16384");
+
+/// Bytes of a hop of a block, in routes, messages and the rule.
+const BYTES_OF_HOP: u128 = 64;
+
+/// Where blocks go.
+enum Plan<'r> {
+    /// All ranks do the same.
+    Offsets(Arc<Offsets>),
+    /// Each block has a route of its own.
+    Blocks(Links<'r>, Arc<Routes>),
+}
+
+impl Plan<'_> {
+    /// Blocks that the busiest link carries, and links of the longest route.
+    fn largest(&self) -> (u32, u32) {
+        match self {
+            Self::Offsets(offsets) => (offsets.most_carried(), offsets.longest()),
+            Self::Blocks(_, routes) => (routes.most_loaded(), routes.longest()),
+        }
+    }
+
+    /// As many blocks on a link as end in few steps after the longest route.
+    fn most_blocks(&self, spare: u32) -> u32 {
+        let (carried, longest) = self.largest();
+        carried.div_ceil(longest + spare).max(1)
+    }
+}
+
+/// Up to this number of ranks each block has a route of its own on tori, too: of the blocks of half a ring, which all
+/// offsets share, as many go either way.
+const FEW_RANKS: u32 = 64;
+
+/// Whether the network is a torus, twisted or not, of more than a few ranks, of which nothing has failed.
+fn is_torus(topology: &dyn Topology) -> bool {
+    if topology.ranks() <= FEW_RANKS {
+        return false;
+    }
+    match topology.shape() {
+        Shape::Grid(grid) => {
+            grid.wrap().iter().zip(grid.sides()).all(|(wraps, side)| *wraps || *side == 1)
+        }
+        Shape::Graph(graph) => graph.lattice().is_some() && graph.translations().is_some(),
+        _ => false,
+    }
+}
 
 /// The network of a request, if every rank has a port for each of its links.
 fn network<'r>(request: &Request<'r>) -> Result<Links<'r>, NotApplicable> {
-    let graph = hops::network(request, MOST_RANKS)?;
+    let most = if is_torus(request.topology) { MOST_EQUIVALENT } else { MOST_RANKS };
+    let graph = hops::network(request, most)?;
     let (least, ports) = (hops::all_ports(&graph), request.problem.ports);
     if ports < least {
         return Err(NotApplicable::FewPorts { least, ports });
@@ -101,13 +152,14 @@ fn network<'r>(request: &Request<'r>) -> Result<Links<'r>, NotApplicable> {
     Ok(graph)
 }
 
-fn routes(request: &Request<'_>, graph: &Graph) -> Arc<Routes> {
-    request.kept("store-and-forward routes", || Routes::new(graph))
-}
-
-/// As many blocks on a link as end in few steps after the longest route.
-fn most_blocks(routes: &Routes, spare: u32) -> u32 {
-    routes.most_loaded().div_ceil(routes.longest() + spare).max(1)
+fn plan<'r>(request: &Request<'r>) -> Result<Plan<'r>, NotApplicable> {
+    let graph = network(request)?;
+    if is_torus(request.topology) {
+        let offsets = || Offsets::new(request.topology);
+        return Ok(Plan::Offsets(request.kept("store-and-forward offsets", offsets)));
+    }
+    let routes = request.kept("store-and-forward routes", || Routes::new(&graph));
+    Ok(Plan::Blocks(graph, routes))
 }
 
 impl Algorithm for StoreAndForward {
@@ -117,10 +169,9 @@ impl Algorithm for StoreAndForward {
 
     /// From as few steps as the longest route has, to a small volume.
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
-        let graph = network(request)?;
-        let routes = routes(request, &graph);
+        let plan = plan(request)?;
         let mut priced: Vec<u32> =
-            [0, 1, 2, 4, 8, 16].iter().map(|&spare| most_blocks(&routes, spare)).collect();
+            [0, 1, 2, 4, 8, 16].iter().map(|&spare| plan.most_blocks(spare)).collect();
         priced.dedup();
         let setting = |blocks: u32| {
             Parameters::from([(LINK_BLOCKS.name.to_owned(), u64::from(blocks).into())])
@@ -137,20 +188,38 @@ impl Algorithm for StoreAndForward {
         let least = Claims { hops_floor: steps.into(), ..Claims::new(steps.into(), 0) };
         // Routes are found once, then steps are filled for each setting.
         let seconds = match setting.is_empty() {
+            _ if is_torus(request.topology) => offsets::seconds(ranks, steps),
             true => routes::seconds(ranks, links),
             false => seconds_of_filling(ranks, steps),
         };
         Some(Search { seconds, least })
     }
 
+    fn memory(&self, request: &Request<'_>) -> u128 {
+        let Ok(graph) = network(request) else { return 0 };
+        let (ranks, longest) = (u128::from(graph.vertices()), u128::from(graph.diameter()));
+        let blocks = if is_torus(request.topology) { ranks } else { ranks * ranks };
+        BYTES_OF_HOP * blocks * longest / 2
+    }
+
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let graph = network(request)?;
+        network(request)?;
         let given = values.number(LINK_BLOCKS.name, 1, u32::MAX.into())?;
-        let routes = routes(request, &graph);
-        let most = given.map_or_else(|| most_blocks(&routes, 0), |most| most as u32);
-        let sent = request.kept(format!("store-and-forward {most}"), || filled(&routes, most));
-        let of = (&*graph, routes.ends());
-        let solution = hops::solution(request, values, of, &sent, |block| routes.block(block));
+        let plan = plan(request)?;
+        let most = given.map_or_else(|| plan.most_blocks(0), |most| most as u32);
+        let solution = match &plan {
+            Plan::Offsets(offsets) => {
+                let (period, largest) = offsets.period(most);
+                let claims = Claims::of_period(request.problem.block_bytes, &largest);
+                Solution::new(request, values, period, claims)
+            }
+            Plan::Blocks(graph, routes) => {
+                let of = format!("store-and-forward {most}");
+                let sent = request.kept(of, || filled(routes, most));
+                let of = (&**graph, routes.ends());
+                hops::solution(request, values, of, &sent, |block| routes.block(block))
+            }
+        };
         Ok(solution.with(LINK_BLOCKS.name, u64::from(most)))
     }
 }

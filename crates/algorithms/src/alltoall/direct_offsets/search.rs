@@ -4,52 +4,13 @@
 //! that makes the two steps no worse: by their busiest directions, then by the sum of squared loads. The
 //! exchanges tried are drawn with a fixed seed, equally many on every machine.
 
-use std::collections::VecDeque;
-
-use smallvec::SmallVec;
 use topocoll_topology::{Graph, MixedRadix, Rank, Topology};
 
-use super::{Carried, SignedHops, carried, cost, walk};
-
-/// The most routes of an offset that are examined.
-const ROUTES: usize = 16;
+use super::{Carried, carried, cost, walk};
+use crate::offsets::{self, SignedHops};
 
 /// Exchanges that are tried.
 pub(super) const TRIED: u32 = 1 << 17;
-
-/// Shortest routes from rank 0 to every rank, at most [`ROUTES`] to each.
-fn shortest_routes(lattice: &Graph) -> Vec<Vec<SignedHops>> {
-    let ranks = lattice.ranks() as usize;
-    let dimensions = lattice.link_classes().len();
-    let mut hops = vec![u32::MAX; ranks];
-    let mut routes: Vec<Vec<SignedHops>> = vec![Vec::new(); ranks];
-    hops[0] = 0;
-    routes[0].push(SmallVec::from_elem(0, dimensions));
-    let mut open = VecDeque::from([Rank(0)]);
-    while let Some(at) = open.pop_front() {
-        let own = routes[at.index()].clone();
-        for u in 0..dimensions {
-            for direction in [1, -1] {
-                let Some(to) = lattice.neighbour(at, u, direction) else { continue };
-                if hops[to.index()] == u32::MAX {
-                    hops[to.index()] = hops[at.index()] + 1;
-                    open.push_back(to);
-                }
-                if hops[to.index()] == hops[at.index()] + 1 {
-                    for route in &own {
-                        let mut route = route.clone();
-                        route[u] += direction as i32;
-                        let known = &mut routes[to.index()];
-                        if known.len() < ROUTES && !known.contains(&route) {
-                            known.push(route);
-                        }
-                    }
-                }
-            }
-        }
-    }
-    routes
-}
 
 /// An offset, or an unused port as offset 0, and its routes.
 pub(super) struct Sent {
@@ -69,17 +30,7 @@ impl Sent {
 
     /// An offset of a torus; at half a side it may take either direction.
     pub(super) fn on_torus(radix: &MixedRadix, offset: Rank) -> Self {
-        let mut routes = vec![walk::hops(radix, offset)];
-        for (u, &side) in radix.sides().iter().enumerate() {
-            if routes[0][u].unsigned_abs() * 2 != side {
-                continue;
-            }
-            for i in 0..routes.len().min(ROUTES - routes.len()) {
-                let mut other = routes[i].clone();
-                other[u] = -other[u];
-                routes.push(other);
-            }
-        }
+        let routes = offsets::with_ties(radix, walk::hops(radix, offset));
         Self { offset, routes, taken: 0 }
     }
 
@@ -93,7 +44,7 @@ impl Sent {
 /// to and fro, so that all steps begin with as many hops.
 pub(super) fn dealt(lattice: &Graph, ports: usize) -> Vec<Sent> {
     let dimensions = lattice.link_classes().len();
-    let routes = shortest_routes(lattice).into_iter().zip((0..).map(Rank)).skip(1);
+    let routes = offsets::on_twisted(lattice).into_iter().zip((0..).map(Rank)).skip(1);
     let mut all: Vec<Sent> =
         routes.map(|(routes, offset)| Sent { offset, routes, taken: 0 }).collect();
     all.sort_by_key(|sent| (std::cmp::Reverse(sent.hops()), sent.offset));

@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 use smallvec::SmallVec;
 use topocoll_topology::{Coordinates, MixedRadix, Rank};
 
-use super::SignedHops;
+use crate::offsets::SignedHops;
 
 /// The hops of an offset along each dimension.
 pub(super) fn hops(radix: &MixedRadix, offset: Rank) -> SignedHops {
