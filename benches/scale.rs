@@ -80,11 +80,12 @@ fn selection(c: &mut Criterion) {
         "fat-tree:32,2",
         "fat-tree:128,2",
         "fat-tree:362,2",
-        // With fat-tree:32,2 trees of 2^10, 2^14 and 2^17 ranks, and dragonflies of about 2^10 and 2^14.
+        // With fat-tree:32,2 trees of 2^10, 2^14 and 2^17 ranks, and dragonflies of about 2^10, 2^14 and 2^17.
         "fat-tree:32,2*16",
         "fat-tree:32,2*128",
         "dragonfly:4,8,4",
         "dragonfly:8,16,8",
+        "dragonfly:16,32,8",
     ] {
         let machine = machine(text).expect("a machine");
         let problem = problem(&machine);
