@@ -80,7 +80,7 @@ fn selection(c: &mut Criterion) {
         "fat-tree:32,2",
         "fat-tree:128,2",
         "fat-tree:362,2",
-        // With fat-tree:32,2 trees of 2^10, 2^14 and 2^17 ranks, and dragonflies of about 2^10, 2^14 and 2^17.
+        // With fat-tree:32,2 trees and dragonflies of about 2^10, 2^14 and 2^17 ranks.
         "fat-tree:32,2*16",
         "fat-tree:32,2*128",
         "dragonfly:4,8,4",

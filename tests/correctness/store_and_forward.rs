@@ -76,6 +76,9 @@ fn tori_have_the_fewest_steps_and_the_least_volume() {
             Shape::Graph(graph) => graph.diameter(),
             _ => unreachable!(),
         };
+        let algorithm = find("store-and-forward").unwrap();
+        let setting = &settings(&machine).unwrap()[0];
+        check_promises(&machine, algorithm, &problem, setting, Method::Replay);
         let (steps, volume) = counted(&machine, &Parameters::new());
         (text, (steps, longest), (volume, bound.link_blocks))
     });

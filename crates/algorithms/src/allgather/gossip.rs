@@ -65,7 +65,7 @@ fn sent(network: &Network, target: u64) -> Vec<Sent> {
 /// The most ranks: every block that a rank receives is stored, which takes 1.2 GB.
 const MOST_RANKS: (u32, &str) = (4096, "at most 4096 ranks");
 
-/// The most ranks where the links of a step are matched, which takes minutes for more.
+/// The most ranks where the links of a step are matched, which takes over a minute for twice as many.
 const MOST_MATCHED: u32 = 512;
 
 /// The network of a request.

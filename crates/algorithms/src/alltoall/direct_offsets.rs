@@ -27,7 +27,7 @@ use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Slot, SlotSet, Ste
 use topocoll_topology::{Coordinates, Graph, Grid, MixedRadix, Rank, Route, Shape};
 
 use crate::error::check_sides;
-use crate::offsets::SignedHops;
+use crate::offsets::{SignedHops, Torus, directions};
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 use search::Sent;
 
@@ -54,9 +54,7 @@ fn carried<'r>(routes: impl Iterator<Item = &'r SignedHops>, dimensions: usize) 
 }
 
 fn add(carried: &mut Carried, route: impl Iterator<Item = i32>) {
-    for (u, hops) in route.enumerate() {
-        carried[2 * u + usize::from(hops < 0)] += u64::from(hops.unsigned_abs());
-    }
+    directions(route).for_each(|(direction, hops)| carried[direction] += hops);
 }
 
 /// The cost of a step: its busiest direction, then the squares of all.
@@ -239,34 +237,18 @@ static INFO: Info = Info::new(
     "own construction; the twist is that of Camara et al. 2010",
 );
 
-/// The torus on which all ranks are equivalent.
-enum Torus<'r> {
-    Plain(&'r Grid),
-    Twisted(&'r Graph, &'r MixedRadix),
-}
-
 fn torus<'r>(request: &Request<'r>) -> Result<Torus<'r>, NotApplicable> {
-    match request.topology.shape() {
-        Shape::Grid(grid) => {
-            check_sides(grid, "sides that wrap", |u| !grid.wrap()[u] && grid.sides()[u] > 1)?;
-            Ok(Torus::Plain(grid))
-        }
-        Shape::Graph(graph)
-            if graph.lattice().is_some()
-                && let Some(radix) = graph.translations() =>
-        {
-            let ranks = request.problem.ranks;
-            if ranks > MOST_EXCHANGED {
-                let rule = "at most 16384 ranks on a twisted torus";
-                return Err(NotApplicable::Ranks { rule, ranks });
-            }
-            Ok(Torus::Twisted(graph, radix))
-        }
-        _ => {
-            let needs = "a torus, which may be twisted, without missing nodes or failed links";
-            Err(request.requires(needs))
-        }
+    if let Shape::Grid(grid) = request.topology.shape() {
+        check_sides(grid, "sides that wrap", |u| !grid.wrap()[u] && grid.sides()[u] > 1)?;
     }
+    let needs = "a torus, which may be twisted, without missing nodes or failed links";
+    let torus = Torus::of(request.topology).ok_or_else(|| request.requires(needs))?;
+    let ranks = request.problem.ranks;
+    if matches!(torus, Torus::Twisted(..)) && ranks > MOST_EXCHANGED {
+        let rule = "at most 16384 ranks on a twisted torus";
+        return Err(NotApplicable::Ranks { rule, ranks });
+    }
+    Ok(torus)
 }
 
 impl Algorithm for DirectOffsets {

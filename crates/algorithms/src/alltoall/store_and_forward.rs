@@ -7,7 +7,7 @@
 //! congestion C and dilation D, for which about C / `link_blocks` + D steps suffice (Leighton, Maggs and
 //! Rao, Combinatorica 14, 1994).
 //!
-//! On tori, twisted or not, all ranks do the same, and one of them is planned ([`offsets`]): in as many steps as the
+//! On tori of more than 64 ranks, twisted or not, all ranks do the same, and one of them is planned ([`offsets`]): in as many steps as the
 //! longest route has links, with the volume of the busiest direction.
 //!
 //! Claim: as many steps as are filled, and in each the largest message on a link. No link carries two
@@ -22,11 +22,11 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use topocoll_schedule::Parameters;
-use topocoll_topology::{Shape, Topology};
 
 use self::offsets::{MOST_EQUIVALENT, Offsets};
 use self::routes::Routes;
 use crate::hops::{self, Links, Sent};
+use crate::offsets::Torus;
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Search, Solution, Values};
 
 pub(crate) struct StoreAndForward;
@@ -123,27 +123,18 @@ impl Plan<'_> {
     }
 }
 
-/// Up to this number of ranks each block has a route of its own on tori, too: of the blocks of half a ring, which all
-/// offsets share, as many go either way.
+/// Up to this number of ranks each block has a route of its own on tori, too: blocks of half a ring go up from some
+/// ranks and down from others, which saves some links a block.
 const FEW_RANKS: u32 = 64;
 
-/// Whether the network is a torus, twisted or not, of more than a few ranks, of which nothing has failed.
-fn is_torus(topology: &dyn Topology) -> bool {
-    if topology.ranks() <= FEW_RANKS {
-        return false;
-    }
-    match topology.shape() {
-        Shape::Grid(grid) => {
-            grid.wrap().iter().zip(grid.sides()).all(|(wraps, side)| *wraps || *side == 1)
-        }
-        Shape::Graph(graph) => graph.lattice().is_some() && graph.translations().is_some(),
-        _ => false,
-    }
+/// The torus of a request on which one rank is planned for all.
+fn torus<'r>(request: &Request<'r>) -> Option<Torus<'r>> {
+    Torus::of(request.topology).filter(|_| request.problem.ranks > FEW_RANKS)
 }
 
 /// The network of a request, if every rank has a port for each of its links.
 fn network<'r>(request: &Request<'r>) -> Result<Links<'r>, NotApplicable> {
-    let most = if is_torus(request.topology) { MOST_EQUIVALENT } else { MOST_RANKS };
+    let most = if torus(request).is_some() { MOST_EQUIVALENT } else { MOST_RANKS };
     let graph = hops::network(request, most)?;
     let (least, ports) = (hops::all_ports(&graph), request.problem.ports);
     if ports < least {
@@ -154,8 +145,8 @@ fn network<'r>(request: &Request<'r>) -> Result<Links<'r>, NotApplicable> {
 
 fn plan<'r>(request: &Request<'r>) -> Result<Plan<'r>, NotApplicable> {
     let graph = network(request)?;
-    if is_torus(request.topology) {
-        let offsets = || Offsets::new(request.topology);
+    if let Some(torus) = torus(request) {
+        let offsets = || Offsets::new(&torus);
         return Ok(Plan::Offsets(request.kept("store-and-forward offsets", offsets)));
     }
     let routes = request.kept("store-and-forward routes", || Routes::new(&graph));
@@ -187,10 +178,10 @@ impl Algorithm for StoreAndForward {
         let steps = graph.diameter();
         let least = Claims { hops_floor: steps.into(), ..Claims::new(steps.into(), 0) };
         // Routes are found once, then steps are filled for each setting.
-        let seconds = match setting.is_empty() {
-            _ if is_torus(request.topology) => offsets::seconds(ranks, steps),
-            true => routes::seconds(ranks, links),
-            false => seconds_of_filling(ranks, steps),
+        let seconds = match torus(request) {
+            Some(_) => offsets::seconds(ranks, steps),
+            None if setting.is_empty() => routes::seconds(ranks, links),
+            None => seconds_of_filling(ranks, steps),
         };
         Some(Search { seconds, least })
     }
@@ -198,7 +189,7 @@ impl Algorithm for StoreAndForward {
     fn memory(&self, request: &Request<'_>) -> u128 {
         let Ok(graph) = network(request) else { return 0 };
         let (ranks, longest) = (u128::from(graph.vertices()), u128::from(graph.diameter()));
-        let blocks = if is_torus(request.topology) { ranks } else { ranks * ranks };
+        let blocks = if torus(request).is_some() { ranks } else { ranks * ranks };
         BYTES_OF_HOP * blocks * longest / 2
     }
 

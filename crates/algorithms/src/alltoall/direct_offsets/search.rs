@@ -6,8 +6,8 @@
 
 use topocoll_topology::{Graph, MixedRadix, Rank, Topology};
 
-use super::{Carried, carried, cost, walk};
-use crate::offsets::{self, SignedHops};
+use super::{Carried, add, carried, cost, walk};
+use crate::offsets::{self, SignedHops, directions};
 
 /// Exchanges that are tried.
 pub(super) const TRIED: u32 = 1 << 17;
@@ -30,7 +30,7 @@ impl Sent {
 
     /// An offset of a torus; at half a side it may take either direction.
     pub(super) fn on_torus(radix: &MixedRadix, offset: Rank) -> Self {
-        let routes = offsets::with_ties(radix, walk::hops(radix, offset));
+        let routes = offsets::on_torus(radix, walk::hops(radix, offset));
         Self { offset, routes, taken: 0 }
     }
 
@@ -77,12 +77,10 @@ pub(super) fn exchange(sent: &mut [Sent], ports: usize, tried: u32) {
         let [x, y] = [a, b].map(|i| random.usize(..sent[i].routes.len()));
         let changed = |step: usize, out: usize, into: &SignedHops| {
             let mut carried = steps[step].clone();
-            for (u, &hops) in sent[out].taken_route().iter().enumerate() {
-                carried[2 * u + usize::from(hops < 0)] -= u64::from(hops.unsigned_abs());
+            for (direction, hops) in directions(sent[out].taken_route().iter().copied()) {
+                carried[direction] -= hops;
             }
-            for (u, &hops) in into.iter().enumerate() {
-                carried[2 * u + usize::from(hops < 0)] += u64::from(hops.unsigned_abs());
-            }
+            add(&mut carried, into.iter().copied());
             carried
         };
         let sum = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);

@@ -12,9 +12,9 @@
 use std::cmp::Reverse;
 
 use topocoll_schedule::{Held, Largest, Period, PeriodWriter, RankClasses, Slot};
-use topocoll_topology::{Coordinates, MixedRadix, Rank, Route, Shape, Topology};
+use topocoll_topology::{Coordinates, MixedRadix, Rank, Route};
 
-use crate::offsets::{self, SignedHops};
+use crate::offsets::{self, SignedHops, Torus};
 
 /// How often each offset gets another route.
 const ROUNDS: usize = 6;
@@ -31,11 +31,8 @@ pub(super) fn seconds(ranks: u32, diameter: u32) -> f64 {
 /// What a link of each direction carries: by dimension, up and down.
 type Carried = Vec<u64>;
 
-/// The numbers of the directions of a route, with the hops in each.
 fn directions(hops: &SignedHops) -> impl Iterator<Item = (usize, u64)> {
-    let number = |(u, hops): (usize, &i32)| (2 * u + usize::from(*hops < 0), *hops);
-    let moving = hops.iter().enumerate().map(number).filter(|&(_, hops)| hops != 0);
-    moving.map(|(direction, hops)| (direction, hops.unsigned_abs().into()))
+    offsets::directions(hops.iter().copied())
 }
 
 fn sign(direction: usize) -> i64 {
@@ -57,28 +54,11 @@ pub(super) struct Offsets {
 }
 
 impl Offsets {
-    /// Of a torus, twisted or not.
-    pub(super) fn new(topology: &dyn Topology) -> Self {
-        let (radix, routes): (_, Vec<_>) = match topology.shape() {
-            Shape::Grid(grid) => {
-                let of = |offset| offsets::on_torus(grid.radix(), Rank(offset));
-                (grid.radix(), (0..grid.ranks()).map(of).collect())
-            }
-            Shape::Graph(graph) if let Some(radix) = graph.translations() => {
-                (radix, offsets::on_twisted(graph))
-            }
-            _ => unreachable!("bug: not a torus"),
-        };
-        let neighbour = |direction: usize| {
-            let (u, hops) = (direction / 2, sign(direction));
-            match topology.shape() {
-                Shape::Graph(graph) => graph.neighbour(Rank(0), u, hops).unwrap_or(Rank(0)),
-                _ => radix.shifted(Rank(0), u, hops),
-            }
-        };
-        let (hops, carried) = balanced(&routes);
+    pub(super) fn new(torus: &Torus<'_>) -> Self {
+        let (hops, carried) = balanced(&torus.routes());
+        let neighbour = |direction| torus.neighbour(direction / 2, sign(direction));
         let neighbours = (0..carried.len()).map(neighbour).collect();
-        Self { radix: radix.clone(), neighbours, hops, carried }
+        Self { radix: torus.radix().clone(), neighbours, hops, carried }
     }
 
     /// Links of the longest route; at least 1.
